@@ -7,7 +7,7 @@ import { makeStand, type Stand } from "./stand.ts";
 
 const skip = await noChromium();
 
-suite("what is said", { skip }, () => {
+suite("the transcript", { skip }, () => {
   let browser: Browser;
   let stand: Stand;
   before(async () => {

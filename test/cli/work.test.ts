@@ -101,7 +101,7 @@ suite("up, workers, ps and top", { concurrency: 3 }, () => {
     assert.equal((await ended).code, 143);
   });
 
-  test("what cannot be is refused before anything is opened", async () => {
+  test("invalid options are refused before anything is opened", async () => {
     const skein = skeinIn(makeFolder());
     for (const words of [
       ["up", "--limit", "coder=2"],

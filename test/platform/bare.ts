@@ -18,7 +18,7 @@ export const needed: Readonly<Record<string, readonly string[]>> = {
     "a directory that is swapped for a link all the time never gives a way out",
   ],
   "modes of files": [
-    "a file that cannot be read is told, and is never put back",
+    "an unreadable file is reported, and is never restored",
     "one that others could read is revoked and replaced",
     "the documented backup has mode 0600, whatever the umask was",
     "a directory that is read-only",

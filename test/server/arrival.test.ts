@@ -99,7 +99,7 @@ async function heard(socket: Socket): Promise<string> {
   return text;
 }
 
-test("whoever is late is told so, in words that fit, and the connection ends", async () => {
+test("a late request gets a timeout error, and the connection ends", async () => {
   await using place = await hurried();
   const json = "content-type: application/json\r\ncontent-length: 50\r\n\r\n{";
   const slow = "upload too slow: less than 65536 bytes in 30 seconds";

@@ -55,7 +55,7 @@ async function badTokens(place: ReturnType<typeof gated>): Promise<Readonly<Reco
   };
 }
 
-test("whoever has no token that holds is refused alike, whatever is wrong", async () => {
+test("every invalid token gets the same refusal", async () => {
   await using place = gated();
   const { authorizer } = place;
   const bad = Object.entries(await badTokens(place));
@@ -79,7 +79,7 @@ test("whoever has no token that holds is refused alike, whatever is wrong", asyn
   }
 });
 
-test("a secret is compared in a time that tells nothing, also where there is no such token", async () => {
+test("a secret is compared in constant time, also for an unknown token", async () => {
   await using place = gated();
   const { wrong, unknown, expired, revoked } = await badTokens(place);
   const compare = mock.method(crypto, "timingSafeEqual");
@@ -136,7 +136,7 @@ test("the token says which tenant it is, and who acts", async () => {
   assert.deepEqual((await them.engine.sessions()).rows, []);
 });
 
-test("whoever stays learns that the token was revoked, or has expired", async () => {
+test("an open stream learns that its token was revoked or has expired", async () => {
   await using place = gated();
   const { authorizer, engine, world } = place;
   const { token, id } = await engine.addToken({ scopes: ["read"] });
@@ -165,7 +165,7 @@ test("an answer to a problem says when to ask again, in whole seconds from one",
   for (const status of [400, 403, 404, 500]) assert.deepEqual(headers(status, 5_000), {});
 });
 
-test("whoever comes again with a token gets the same engine, and another token another", async () => {
+test("the same token gets the same engine, and another token another", async () => {
   await using place = gated();
   const { authorizer, engine } = place;
   const [one, two] = [
@@ -210,7 +210,7 @@ test("one token may ask so often, and others do not wait for it", async () => {
   assert.equal(codeOf(await ask(busy.token)), "rate-limited");
 });
 
-test("strangers of one address are slowed down, and nobody who is known", async () => {
+test("requests without a valid token are rate limited by address, others are not", async () => {
   await using place = gated();
   const { authorizer, engine } = place;
   const { token } = await engine.addToken({ scopes: ["read"] });
@@ -284,7 +284,7 @@ test("a cookie opens nothing once it is over, elsewhere, or when it was touched"
   assert.equal(await ask(cookie), "unauthorized");
 });
 
-test("nobody is logged in or out by a page of somebody else", async () => {
+test("a page of another origin can neither log in nor log out", async () => {
   await using place = gated({ origins: ["https://skein.example.com"] });
   const { authorizer, engine } = place;
   const { token } = await engine.addToken({ scopes: ["read"] });

@@ -7,7 +7,7 @@ import { sliced } from "../slice.ts";
 
 const count = sliced(1_000, 3_000);
 
-test(`${count} bad requests: none is the server's fault, each is told what is wrong`, async () => {
+test(`${count} bad requests: none is a server error, each gets the reason`, async () => {
   await using place = await served();
   const session = await place.engine.open({ objective: "Bad input" });
   const target = { port: place.server.port, token: place.token, session: session.id };

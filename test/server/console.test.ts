@@ -100,7 +100,7 @@ test("what never changes is kept for ever; of the rest a browser asks whether it
   assert.deepEqual([changed.status, await changed.text()], [200, html]);
 });
 
-test("what is asked for with HEAD has the header only", async () => {
+test("a response to HEAD has headers only", async () => {
   await using place = await served({ page });
   const answer = await fetch(`${place.server.url}/`, { method: "HEAD" });
   assert.deepEqual(

@@ -218,7 +218,7 @@ function gatedPlace(otherwise: Partial<Store> = {}): Place & { hold(): () => voi
   };
 }
 
-test("a delta that is heard while a reading is under way waits for the next one", async () => {
+test("a delta that arrives during a read waits for the next one", async () => {
   await using place = gatedPlace();
   const { live } = internalsOf(place.engine);
   const session = await place.engine.open({ objective: "Late" });
@@ -258,7 +258,7 @@ test("a reading that began before something was written is not shared after it",
   await Promise.all([everybody.over, kin.over]);
 });
 
-test("a reading that began before a delta was heard is not shared after it", async () => {
+test("a read that began before a delta arrived is not shared after it", async () => {
   // As when another process writes: deltas come, and the notice of what was written is late.
   await using place = gatedPlace({ watch: () => () => undefined });
   const { live } = internalsOf(place.engine);

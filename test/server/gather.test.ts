@@ -41,7 +41,7 @@ test("while each turn brings another they wait, and the first that brings none l
   assert.deepEqual(gone, [0, 1, 2, 3]);
 });
 
-test("however many come, nobody waits for more than sixteen turns", async () => {
+test("with any number of calls, none waits for more than sixteen turns", async () => {
   const { defer, take } = turns();
   const { join } = makeGather(defer);
   let first = 0;

@@ -53,7 +53,7 @@ const open = async (path: string): Promise<Engine> => {
   return new Engine({ store: await sqliteStore({ path, world, workspace, durability: "process" }), world });
 };
 
-test("two servers on one file tell each event once, and when one stops the other goes on", async () => {
+test("two servers on one file send each event once, and when one stops the other continues", async () => {
   const { path, remove } = newPath();
   {
     await using place = await receiver();
@@ -89,7 +89,7 @@ test("two servers on one file tell each event once, and when one stops the other
   remove();
 });
 
-test("when the one that tells is killed the other goes on, under the same deliveries", async () => {
+test("when the sending server is killed the other continues, with the same delivery ids", async () => {
   const { path, remove } = newPath();
   {
     await using place = await receiver();
@@ -117,7 +117,7 @@ test("when the one that tells is killed the other goes on, under the same delive
   remove();
 });
 
-test("the duty is one process's until it gives it back, or is not heard of for so long", async () => {
+test("one process holds the lease until it releases it or it expires", async () => {
   await using file = await inFile();
   const other = await file.again();
   const [here, there] = [internalsOf(file.engine), internalsOf(other.engine)];

@@ -75,7 +75,7 @@ const asks: Readonly<Partial<Record<OperationId, Asked>>> = {
 /** What writes nothing to the session that it is asked of; and what can only be asked while a call waits. */
 const others = ["session.fork", "session.promote", "session.replay", "engine.export", "session.answer"];
 
-test("of many that expect a session at one position, one changes it, whatever it is asked", async () => {
+test("of many calls that expect one position, one changes the session", async () => {
   const changes = operationIds.filter((id) => {
     const { method, path } = operationOf(id);
     return method !== "GET" && path.includes("{id}");

@@ -423,7 +423,7 @@ test("a webhook that is set again with its key gives a token that works, unless 
   }
 });
 
-test("what a model failed at is done when it is asked for again with its key", async () => {
+test("a call that failed in the model is repeated with the same key, and succeeds", async () => {
   for (const [operation, params] of [
     ["session.compress", {}],
     ["session.handoff", { model: true }],
@@ -469,7 +469,7 @@ test("with If-Match and a key, the same again is the first answer", async () => 
   }
 });
 
-test("a merge that was broken off and is asked for again with its key brings in the rest", async () => {
+test("an interrupted merge that is repeated with its key merges the rest", async () => {
   const inner = lasting();
   let left = Infinity;
   const store: Store = {

@@ -61,7 +61,7 @@ test("what was deleted or moved away is known by its key, wherever it was expect
   );
 });
 
-test("a compress that failed after a piece goes on when it is asked for again", async () => {
+test("a compress that failed midway resumes when it is repeated", async () => {
   let asked = 0;
   let [isAsked, isOver] = [false, false];
   const line: Line = () => {
@@ -87,7 +87,7 @@ test("a compress that failed after a piece goes on when it is asked for again", 
   assert.ok(asked > 2, "the model was asked for the rest");
 });
 
-test("a run that named no position is not refused for one that somebody else named", async () => {
+test("a run without an expected position is not refused for another caller's", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "Run" });
   await session.record("fact", "k", 1);

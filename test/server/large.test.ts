@@ -64,7 +64,7 @@ interface Page {
   readonly next: number | null;
 }
 
-test("so does a page of the feed, and a stream goes on after any event of it", async () => {
+test("so does a page of the feed, and a stream resumes after any event of it", async () => {
   const { store, asked } = counting();
   await using place = await served({ store });
   const session = await place.engine.open({ objective: "Much" });
@@ -159,7 +159,7 @@ async function asking(place: Served, hash: string): Promise<Socket> {
   return ask(port, `GET /v1/blob?hash=${hash} HTTP/1.1`, `Authorization: Bearer ${place.token}`);
 }
 
-test("an answer of which nobody takes anything is broken off; whoever takes some has it all", async (t) => {
+test("a response that is not read is closed; a slow reader gets all of it", async (t) => {
   t.mock.property(limits, "unreadMs", 1_500);
   const came: ServerResponse[] = [];
   const beside = async (_: unknown, response: ServerResponse): Promise<boolean> => {
@@ -186,7 +186,7 @@ test("an answer of which nobody takes anything is broken off; whoever takes some
   idle.destroy();
 });
 
-test("a stream waits for its reader as long as it goes on, and not for ever when it has ended", async (t) => {
+test("a running stream waits for its reader; an ended one closes after a while", async (t) => {
   t.mock.property(limits, "unreadMs", 200);
   const opened = Promise.withResolvers<readonly [ServerResponse, Sink]>();
   const server = createServer((_, response) => {

@@ -74,7 +74,7 @@ test("one that others could read is revoked and replaced", async () => {
   assert.equal(modeOf(kept, 0o600), 0o600);
 });
 
-test("a file that is no token's, or a link, is left alone", async () => {
+test("a file without a token, or a link, is left unchanged", async () => {
   const { file, kept, open } = await place();
   await using _ = file;
   writeFileSync(kept, "my notes\n", { mode: 0o600 });

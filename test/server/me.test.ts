@@ -5,7 +5,7 @@ import { scopes } from "../../src/core/workspace/access-token.ts";
 import { connected } from "../client/connected.ts";
 import { served } from "./served.ts";
 
-test("any token that holds is told whose it is, whatever it may do", async () => {
+test("any valid token returns its principal, with any scope", async () => {
   await using place = await served();
   const expiresAt = 4_000_000_000_000;
   for (const scope of scopes) {
@@ -23,7 +23,7 @@ test("any token that holds is told whose it is, whatever it may do", async () =>
   }
 });
 
-test("a page that is logged in is told the same, and after its logout nothing", async () => {
+test("a logged-in page gets the same, and after its logout nothing", async () => {
   await using place = await served({ scopes: ["read", "write"] });
   const page = { method: "POST", headers: { "skein-client": "1" } };
   const login = await place.fetch("/v1/login", page);
@@ -39,7 +39,7 @@ test("a page that is logged in is told the same, and after its logout nothing", 
   assert.deepEqual([after.status, after.headers.get("content-type")], [401, "application/problem+json"]);
 });
 
-test("nobody is told nothing, and the address takes no changes", async () => {
+test("without a token it returns nothing, and the route takes no changes", async () => {
   await using place = await served();
   assert.equal((await fetch(`${place.server.url}/v1/me`)).status, 401);
   const revoked = await place.engine.addToken({ scopes: ["admin"] });

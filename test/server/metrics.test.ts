@@ -14,7 +14,7 @@ function figure(text: string, series: string): number | undefined {
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
 }
 
-test("the figures tell of requests, sessions, streams and the store", async () => {
+test("the metrics cover requests, sessions, streams and the store", async () => {
   const metrics = makeMetrics(realWorld());
   await using place = await served({
     besides: [metrics.beside],
@@ -90,7 +90,7 @@ test("figures are for tokens that may operate, and are those of one tenant", asy
   assert.equal(figure(text, "skein_streams_open"), 0);
 });
 
-test("health is told to everybody; readiness only while the store answers", async () => {
+test("health needs no token; readiness holds only while the store answers", async () => {
   let ready = true;
   await using place = await served({ isReady: async () => ready });
   const ask = async (path: string): Promise<number> =>

@@ -16,7 +16,7 @@ import { incoming } from "./gate.ts";
 const statusOf = (options: GateOptions, headers: Record<string, string>): number =>
   makeGate(options).check(incoming(headers))?.status ?? 200;
 
-test("a server answers under its own names only, so that no name of somebody else reaches it", () => {
+test("a server answers to its own host names only", () => {
   const local = { host: "127.0.0.1", port: 7717 };
   const hosts: [GateOptions, string, number][] = [
     [local, "127.0.0.1:7717", 200],
@@ -66,7 +66,7 @@ test("pages of other origins may not ask, unless they were allowed by name", () 
   assert.equal(statusOf(options, { origin: "http://localhost:7717", host: "localhost:7717" }), 200);
 });
 
-test("a browser that asks beforehand is told what an allowed page may do, and any other nothing", () => {
+test("a preflight request gets the rights of an allowed page, and any other nothing", () => {
   const gate = makeGate({ host: "127.0.0.1", port: 7717, origins: ["https://app.example/"] });
   const ask = (origin: string) => gate.preflight(incoming({ origin }, { method: "OPTIONS" }));
   assert.deepEqual(ask("https://app.example"), {
@@ -131,7 +131,7 @@ test("every answer carries what keeps a page to itself", () => {
   });
 });
 
-test("in any stretch of time nobody gets more than a full bucket and what came in since", () => {
+test("in any period no key gets more than a full bucket and its refill", () => {
   const steps = fc.array(fc.tuple(fc.nat({ max: 300 }), fc.nat({ max: 30 })), { maxLength: 40 });
   fc.assert(
     fc.property(
@@ -157,7 +157,7 @@ test("in any stretch of time nobody gets more than a full bucket and what came i
   );
 });
 
-test("so many are remembered, and whoever was asked for last stays longest", () => {
+test("the cache has a size, and the most recently used key stays longest", () => {
   const rate = makeRate({ perSecond: 1, burst: 1, keysMin: 2, clock: () => 0 });
   assert.deepEqual([rate.take("a"), rate.take("b"), rate.take("a")], [0, 0, 1_000]);
   // The third pushes out b, not a.

@@ -41,7 +41,7 @@ const detailOf = ({ status, body }: { readonly status: number; readonly body: un
 };
 const refusal = "access to other stores is disabled on this server";
 
-test("nobody makes the server open another store, whatever their token allows", async () => {
+test("no token makes the server open another store", async () => {
   await using both = await twoStores();
   const { place, from, to, opened } = both;
   const before = [await from.head(), await to.head()];

@@ -16,7 +16,7 @@ function told(error: unknown) {
   return { code, status, detail, hint: advice, isTold: troubles.length === 1 && troubles[0] === error };
 }
 
-test("the address of a database is told to nobody who asks over HTTP, nor what is to be done there", () => {
+test("an HTTP error contains neither the URL of a database nor its hint", () => {
   const place = "postgres://skein@127.0.0.1:5499/skein";
   const failed = (code: string, said = "as PostgreSQL says it") =>
     told(asSkeinError(place, Object.assign(new Error(said), { code }), { isOpen: true }));
@@ -29,7 +29,7 @@ test("the address of a database is told to nobody who asks over HTTP, nor what i
   assert.deepEqual(failed("XX000"), { ...away, detail: "the store is unavailable" });
 });
 
-test("the path of a file is told to nobody either, also when the error comes in other words", async () => {
+test("nor the path of a file, also when the error is rephrased", async () => {
   const path = import.meta.dirname;
   const error: unknown = await sqliteStore({ path, world: realWorld(), workspace }).catch(
     (reason: unknown) => reason,
@@ -44,13 +44,13 @@ test("the path of a file is told to nobody either, also when the error comes in 
   }
 });
 
-test("what is no matter of the store's place is told as it is", () => {
+test("errors that do not contain the store's location are unchanged", () => {
   const error = new SkeinError("refused", "the session is closed", { hint: "fork it" });
   const expected = { code: "refused", status: 409, detail: "the session is closed", hint: "fork it" };
   assert.deepEqual(told(error), { ...expected, isTold: false });
 });
 
-test("in an outage whoever runs the server is told once a minute, and of everything else each time", () => {
+test("an outage is logged once a minute, and everything else each time", () => {
   const heard: unknown[] = [];
   let nowMs = 0;
   const tell = reportOnce(

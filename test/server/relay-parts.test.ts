@@ -30,7 +30,7 @@ const delta: fc.Arbitrary<ModelDelta> = fc.oneof(
   fc.constant<ModelDelta>({ type: "tool-call", tool: "grep" }),
 );
 
-test("whatever comes twice or is lost, what is heard is the beginning of the answer, once", () => {
+test("with repeated or lost deltas, a reader gets the beginning of the answer, once", () => {
   fc.assert(
     fc.property(
       fc.array(delta, { minLength: 1, maxLength: 20 }),
@@ -66,7 +66,7 @@ test("whatever comes twice or is lost, what is heard is the beginning of the ans
   );
 });
 
-test("an answer that is over is not heard from its beginning any more, and one too long never is", () => {
+test("a finished answer is not replayed from its beginning, nor one that is too long", () => {
   const live = makeLive();
   const said = (requestSeq: number, words: string): LiveDelta => ({
     type: "delta",
@@ -93,7 +93,7 @@ test("an answer that is over is not heard from its beginning any more, and one t
   assert.deepEqual(soFar(), []);
 });
 
-test("what comes from another server and is no part of an answer is passed over", () => {
+test("data from another server that is not part of an answer is ignored", () => {
   const fine = { session, requestSeq: 1, after: 0, deltas: [text("a")] };
   assert.deepEqual(parsePart(JSON.stringify(fine)), fine);
   const wrong: unknown[] = [
@@ -138,7 +138,7 @@ test("what another machine calls itself is not asked for here", () => {
     assert.equal(isOutOfReach({ holder: "there:12/4026", address }, own), false, address);
 });
 
-test("so many sessions are followed elsewhere and no more; those that nobody hears are left", async () => {
+test("the number of relayed sessions is bounded; those without readers are dropped", async () => {
   await using place = inMemory();
   const listening = new Set<string>();
   const hub: Hub = {

@@ -146,7 +146,7 @@ async function heardElsewhere(open: () => Promise<Store>): Promise<void> {
   }
 }
 
-test("a reader hears a model that is asked by another server on the same file", async () => {
+test("a reader gets deltas of a model call by another server on the same file", async () => {
   const { path, remove } = newPath();
   await heardElsewhere(() => sqliteStore({ path, world: realWorld(), workspace, durability: "process" }));
   remove();
@@ -179,7 +179,7 @@ test("without an address there are finished messages, and no trouble", async () 
   remove();
 });
 
-test("a worker without a server is heard at servers of its machine, and answers nobody else", async () => {
+test("a worker without a server sends deltas to servers of its machine only", async () => {
   const { path, remove } = newPath();
   const open = () => sqliteStore({ path, world: realWorld(), workspace, durability: "process" as const });
   const model = slowModel(words);
@@ -211,7 +211,7 @@ test("a worker without a server is heard at servers of its machine, and answers 
   remove();
 });
 
-test("deltas are given to nobody but servers of the store", async () => {
+test("deltas are sent only to servers of the store", async () => {
   const { path, remove } = newPath();
   const open = () => sqliteStore({ path, world: realWorld(), workspace, durability: "process" as const });
   {
@@ -256,7 +256,7 @@ test("deltas are given to nobody but servers of the store", async () => {
   remove();
 });
 
-test("a reader goes on without a gap when the server that runs the session is killed", async () => {
+test("a reader continues without a gap when the server that runs the session is killed", async () => {
   const { path, remove } = newPath();
   const open = () => sqliteStore({ path, world: realWorld(), workspace, durability: "process" as const });
   {

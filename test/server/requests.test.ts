@@ -91,7 +91,7 @@ test("OPTIONS says which methods an address takes", async () => {
   assert.deepEqual(await asked("/v1/nowhere"), [404, null]);
 });
 
-test("a query that is no UTF-8 is refused, as a path and a body are", async () => {
+test("a query that is not UTF-8 is refused, as a path and a body are", async () => {
   await using place = await served();
   for (const query of ["text=%ff", "text=a%", "text=%c3%28", "limit=1&text=%ed%a0%80"]) {
     const response = await place.fetch(`/v1/search?${query}`);
@@ -155,7 +155,7 @@ test("If-Match holds a change to a position, in the write itself", async () => {
   assert.deepEqual(problem(none), [400, "invalid", "If-Match"]);
 });
 
-test("what is wrong is told by its field, in our own words, with a hint", async () => {
+test("an invalid field is reported by name, with a hint", async () => {
   await using place = await served();
   const session = await place.engine.open({ objective: "Wrong" });
   const post = async (path: string, body: string, type = "application/json"): Promise<unknown[]> => {
@@ -302,7 +302,7 @@ test("a body that is encoded on its way is refused", async () => {
   assert.match(answer, /^HTTP\/1.1 400 [^]*"field":"Transfer-Encoding"/);
 });
 
-test("what cannot be read as a request, or has no Host, is refused as a problem", async () => {
+test("an unreadable request, or one without Host, gets a problem response", async () => {
   await using place = await served();
   const { port } = new URL(place.server.url);
   const raw = (text: string): Promise<readonly [line: string, body: Problem]> =>

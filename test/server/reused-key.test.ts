@@ -58,7 +58,7 @@ const rows: readonly { readonly first: Asked; readonly others: readonly Asked[] 
   },
 ];
 
-test("a key that comes again with something else, or from somebody else, is refused", async () => {
+test("a key that is reused with another body, or by another caller, is refused", async () => {
   await using place = await served();
   const { id } = await place.engine.open({ objective: "Once" });
   const { token } = await place.engine.addToken({ scopes: ["write"] });
@@ -83,7 +83,7 @@ test("a key that comes again with something else, or from somebody else, is refu
   assert.deepEqual(types.slice(1), [between, between, "input.received", between, "x.a", "x.b", between]);
 });
 
-test("a key of a change that is no such call is not taken for one that is, while that is known", async () => {
+test("a key of another kind of change is not mistaken for this call's, while it is known", async () => {
   await using place = await served();
   const { id } = await place.engine.open({ objective: "Once" });
   const headers = { "idempotency-key": "k" };
@@ -120,7 +120,7 @@ test("an input that was asked with a key runs no other input", async () => {
   assert.deepEqual(problem(asked), reused);
 });
 
-test("whoever asks again is not refused because a secret was taken out, or the content is gone", async () => {
+test("a repeat is not refused because a secret was redacted or the content is erased", async () => {
   await using place = await served();
   const session = await place.engine.open({ objective: "Once" });
   const secret = { kind: "fact", key: "way", value: `the key is sk-ant-api03-${"a1B2".repeat(20)}` };

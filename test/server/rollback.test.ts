@@ -56,7 +56,7 @@ async function loseTail(place: Fallible): Promise<{ readonly lost: string; reado
   return { lost: lost.id, whole: whole.id };
 }
 
-test("after a rollback the feed says so and tells every new event, also of whole sessions", async () => {
+test("after a rollback the feed reports it and sends every new event, also of whole sessions", async () => {
   await using place = await fallible(world);
   await using server = await served({ store: place.store });
   const { lost, whole } = await loseTail(place);
@@ -85,7 +85,7 @@ test("after a rollback the feed says so and tells every new event, also of whole
   assert.deepEqual(new Set(keys), new Set(await recordsOf(place)));
 });
 
-test("after a rollback a webhook is told of every new event, each under its own delivery id", async () => {
+test("after a rollback a webhook gets every new event, each with a separate delivery id", async () => {
   await using place = await fallible(world);
   const got: string[] = [];
   const target = createServer((request, response) => {
@@ -169,7 +169,7 @@ test("a stream does not splice two histories, however much was written since", a
   assert.match(old.heard[0]?.id ?? "", /^32\./);
 });
 
-test("a client is told of a rollback while it follows", async () => {
+test("a client gets a rollback while it follows", async () => {
   await using place = await fallible(world);
   await using server = await served({ store: place.store });
   const { whole } = await loseTail(place);

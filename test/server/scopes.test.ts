@@ -14,7 +14,7 @@ const refusal = ({ status, body }: Answered): string =>
 /** Stands in what others have said, recorded and had remembered. */
 const canary = "canary-4711";
 
-test("whoever may only write is shown nothing but what comes of their own input", async () => {
+test("a write-only token sees only the results of its own input", async () => {
   await using place = await served({ lines: Array.from({ length: 9 }, () => "Done.") });
   const { engine } = place;
   const write = await tokenOf(place, "write");
@@ -74,7 +74,7 @@ test("whoever may only write is shown nothing but what comes of their own input"
   assert.doesNotMatch(asked, /canary/);
 });
 
-test("whoever may not read is told so before anything is looked up", async () => {
+test("a token without read is refused before any lookup", async () => {
   await using place = await served();
   const token = await tokenOf(place, "write", "operate");
   const reads = operationIds.filter((id) => operationOf(id).scope === "read");

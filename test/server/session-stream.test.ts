@@ -8,7 +8,7 @@ import type { Store } from "../../src/store/port.ts";
 import { all, inMemory } from "../runtime/place.ts";
 import { internalsOf } from "../../src/runtime/engine/internals.ts";
 
-test("an event that is told of while the stream still reads is given once, and in its place", async () => {
+test("an event that arrives while the stream still reads is sent once, in order", async () => {
   await using place = inMemory();
   const { engine } = place;
   const session = await engine.open({ objective: "Race" });

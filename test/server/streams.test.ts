@@ -184,7 +184,7 @@ test("deltas come after the request they belong to, live and without an id", asy
   }
 });
 
-test("a stream of a family has its forks, also those made later, and nobody else", async () => {
+test("a stream of a family has its forks, also later ones, and no other session", async () => {
   await using place = await served();
   const session = await place.engine.open({ objective: "Parent" });
   const stranger = await place.engine.open({ objective: "Stranger" });
@@ -205,7 +205,7 @@ test("a stream of a family has its forks, also those made later, and nobody else
   );
 });
 
-test("asking and breaking off cancels nothing; asking again with the key tells it all", async () => {
+test("a disconnected ask cancels nothing; a repeat with the key returns everything", async () => {
   const gate = Promise.withResolvers<void>();
   const line = async (): Promise<string> => {
     await gate.promise;
@@ -245,7 +245,7 @@ test("a stream ends when the server stops, with what there was", async () => {
   );
 });
 
-test("whoever knows of more than there is gets told where the session is, and does not wait", async () => {
+test("a position past the end gets the session's position, and does not wait", async () => {
   await using place = await served();
   const session = await place.engine.open({ objective: "Set back" });
   const other = await place.engine.open({ objective: "Beside" });

@@ -194,7 +194,7 @@ const numbered = (number: number): Span => ({ ...span, spanId: idOf(number) });
 const idsIn = ({ body }: Received): string[] =>
   (body as typeof tracesBody).resourceSpans[0]?.scopeSpans[0]?.spans.map(({ spanId }) => spanId) ?? [];
 
-test("spans wait for a collector that is away, the newest of them, and it is told of once", async () => {
+test("the newest spans wait for an unreachable collector, which is reported once", async () => {
   let status = 503;
   await using place = await collector(() => status);
   const troubles: unknown[] = [];

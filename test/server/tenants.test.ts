@@ -45,7 +45,7 @@ test("a tenant is opened once, however many ask at once; one that is not there n
   assert.deepEqual(told, ["open a"]);
 });
 
-test("a tenant that nobody asked for in a while is closed, unless it is busy", async () => {
+test("a tenant without requests is closed after a while, unless it is busy", async () => {
   const { tenants, told, world, busy } = someTenants();
   await using _ = tenants;
   busy.add("b");
@@ -83,7 +83,7 @@ test("a tenant that could not be opened is tried again", async () => {
   assert.notEqual(await tenants.engineOf("a"), null);
 });
 
-test("when they are closed, all are, and nobody is let in any more", async () => {
+test("closing closes all tenants, and opens none afterwards", async () => {
   const { tenants, told } = someTenants();
   for (const tenant of ["a", "b"]) await tenants.engineOf(tenant);
   await tenants.close();

@@ -114,7 +114,7 @@ test("bodies have a limit, methods are held to, and pages of others are not answ
   assert.deepEqual(statuses, [202, 413, 405, 400, 415, 403]);
 });
 
-test("whoever tries tokens is slowed down, and one that holds is still taken", async () => {
+test("guessing tokens is rate limited, and a valid one is still accepted", async () => {
   await using place = await hooked();
   const session = await place.engine.open({ objective: "Listen" });
   const { token = "" } = await session.trigger("push", { kind: "webhook" });

@@ -69,7 +69,7 @@ const near: WebhooksOutOptions = {
 };
 const closed = { events: ["session.closed"], secret: "HOOK_SECRET" };
 
-test("a hook is told of the events it wants, signed, without what was said", async () => {
+test("a webhook gets its events, signed, without contents", async () => {
   await using place = await receiver();
   await using engine = engineOn();
   const before = await engine.open({ objective: "Before" });
@@ -94,7 +94,7 @@ test("a hook is told of the events it wants, signed, without what was said", asy
   assert.deepEqual([hook?.delivered, hook?.abandoned], [1, 0]);
 });
 
-test("what a server did not tell before it ended, the next one tells, and no more", async () => {
+test("the next server sends what the last did not, and nothing twice", async () => {
   await using place = await receiver();
   await using engine = engineOn();
   await engine.setHook("ops", place.url, { ...closed, events: ["session.*"] });
@@ -135,7 +135,7 @@ test("what is not taken is tried again, in order, under the same delivery", asyn
   assert.equal(troubles.length, 1);
 });
 
-test("hooks say what goes wrong just now and when they are tried again, where they are told", async () => {
+test("webhooks list their current error and the time of the next attempt", async () => {
   let answer = 302;
   await using place = await receiver(() => answer);
   await using engine = engineOn();
@@ -198,7 +198,7 @@ test("any process finds what a hook waits for, by what is written down", async (
   assert.equal(place.got.length, 4);
 });
 
-test("what could not be told within a day is given up, in the log, and the next is told", async () => {
+test("an event undelivered for a day is dropped, with a record, and the next is sent", async () => {
   let aheadMs = 0;
   let status = 500;
   const later = world({ now: () => Date.now() + aheadMs });
@@ -260,7 +260,7 @@ test("hooks are for one session, for an agent's, for a label; and end when remov
   assert.equal(told.length, 3);
 });
 
-test("no hook is told of tokens or of hooks, unless by name", async () => {
+test("events of tokens and webhooks are sent only to webhooks that name them", async () => {
   await using place = await receiver();
   await using engine = engineOn();
   await engine.setHook("all", place.url, { ...closed, events: ["*"] });

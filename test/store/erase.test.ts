@@ -320,7 +320,7 @@ test("a reader in another program puts a scrub off, which is still due then", as
   remove();
 });
 
-test("what somebody else erases while a scrub runs is due again afterwards", async () => {
+test("an erasure during a scrub is due for the next scrub", async () => {
   const { path, remove } = newPath();
   const [store, other] = [await opens(path), await opens(path)];
   const drafts = Array.from({ length: 40 }, (_, place) => draftOf({ content: `said ${place}` }, digest));

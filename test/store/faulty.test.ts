@@ -50,7 +50,7 @@ async function meeting(
   return { inner, store, headSeq: async () => (await inner.head(session))?.seq };
 }
 
-test("a lost answer: written, and nobody knows", async () => {
+test("a lost response: written, but the outcome is unknown", async () => {
   const { store, headSeq } = await meeting("lose-answer");
   assert.equal((await store.append([part()])).kind, "unknown");
   assert.equal(await headSeq(), 2);
@@ -64,7 +64,7 @@ test("a lost answer also hides a refusal", async () => {
   assert.equal(await headSeq(), 1);
 });
 
-test("a lost request: not written, and nobody knows", async () => {
+test("a lost request: not written, but the outcome is unknown", async () => {
   const { store, headSeq } = await meeting("lose-request");
   assert.equal((await store.append([part()])).kind, "unknown");
   assert.equal(await headSeq(), 1);
@@ -99,7 +99,7 @@ test("a late append may still be refused", async () => {
   assert.deepEqual(late, { status: "fulfilled", value: conflict });
 });
 
-test("a delayed append waits until it is told", async () => {
+test("a delayed append waits until it is released", async () => {
   const delay = Promise.withResolvers<void>();
   const { store, headSeq } = await meeting("delay", { delay: () => delay.promise });
   const answer = store.append([part()]);

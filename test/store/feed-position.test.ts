@@ -59,7 +59,7 @@ test("reading starts again at most 2,000 records before the lost tail, and leave
   assert.deepEqual([hashes.length, rolledBackTo], [601, undefined]);
 });
 
-test("a position of 0.4 is gone on from, and one past the end is told", async () => {
+test("a position of 0.4 can be resumed from, and one past the end is reported", async () => {
   await using place = await fallible(world);
   const { store } = place;
   const session = await new Engine({ store, world }).open({ objective: "Old" });

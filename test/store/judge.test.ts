@@ -50,7 +50,7 @@ test("a log agrees with what is expected of it", () => {
   assert.deepEqual([agrees(1, "hash", "exists"), agrees(1, "hash", "absent")], [true, false]);
 });
 
-test("an append has parts, each a log of its own with either drafts or a drop", () => {
+test("an append has parts, each for a separate log with either drafts or a drop", () => {
   const either = "append: expected either drafts or drop";
   for (const [given, expected] of [
     [[part()], null],

@@ -129,7 +129,7 @@ test("the connection has the settings that durability rests on", async () => {
   remove();
 });
 
-test("durability is full unless another level is asked for by name", async () => {
+test("durability is full unless another level is named", async () => {
   const { path, remove } = newPath();
   const store = await sqliteStore({ path, world: realWorld(), workspace });
   assert.equal((await store.stats()).durability, "disk");
@@ -155,7 +155,7 @@ test("two connections to one file see one another's records, and one of them is 
   }
 });
 
-test("appends of one turn of the event loop share a commit, and one conflict fails nobody else", async () => {
+test("appends of one event-loop turn share a commit, and a conflict fails only its own", async () => {
   await using place = await inFile();
   await place.store.append([opening(0)]);
   let commits = 0;
@@ -240,7 +240,7 @@ test("a store that stays locked is unavailable, and nothing is written", async (
 const opens = (path: string, more: Partial<SqliteOptions> = {}): Promise<Store> =>
   sqliteStore({ path, world: realWorld(), workspace, lockWaitMs: 60, ...more });
 
-test("what is no store of ours is refused and left as it is", async () => {
+test("a file that is not a Skein store is refused and left unchanged", async () => {
   const { path, remove } = newPath();
   writeFileSync(`${path}.txt`, "not a database at all, but long enough to be looked at\n".repeat(20));
   const other = new DatabaseSync(`${path}.other`);
@@ -311,7 +311,7 @@ test("an empty file becomes a store, and two processes that make it at once make
   remove();
 });
 
-test("appends that make no sense are refused before the database is asked", async () => {
+test("invalid appends are refused before the database is queried", async () => {
   await using place = await inFile();
   const many = Array.from({ length: limit.appendLogsMax + 1 }, (_, place) => opening(place));
   const records = Array.from({ length: limit.appendRecordsMax + 1 }, () => draftOf({}, digest));

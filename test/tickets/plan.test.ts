@@ -149,7 +149,7 @@ describe("a plan in JSON", () => {
     assert.equal(parsePlan(named, { name: "other" }).name, "other");
   });
 
-  test("mistakes are told with the line", () => {
+  test("mistakes are reported with the line", () => {
     assert.equal(
       wrong('[\n {"id": "a",\n  "title": "A",,}\n]', "p.json"),
       'p.json:3: invalid JSON: ",}\\n]"',
@@ -245,7 +245,7 @@ test("every cycle is found, and nothing else is taken for one", () => {
   );
 });
 
-test("whatever is written, it is a plan or a mistake that is told", () => {
+test("any text is a plan or a reported mistake", () => {
   const piece = fc.constantFrom(
     "# ",
     "## ",

@@ -31,7 +31,7 @@ async function killed(words: readonly string[], lines: number, laterMs: number):
   return code === 0;
 }
 
-test("a plan that is killed anywhere goes on, and every ticket is done once", async () => {
+test("a plan killed at any point resumes, and every ticket is done once", async () => {
   using repository = newRepository();
   const folder = mkdtempSync(join(tmpdir(), "skein-tickets-store-"));
   try {

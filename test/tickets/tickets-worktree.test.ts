@@ -78,7 +78,7 @@ describe("a ticket that is begun and whose worktree is gone", () => {
   };
 
   for (const retry of [false, true])
-    test(`gets it back from its branch, and goes on${retry ? ", with retry too" : ""}`, async () => {
+    test(`gets it back from its branch, and continues${retry ? ", with retry too" : ""}`, async () => {
       using repository = newRepository();
       const { engine, run } = await interrupted(repository);
       await using _ = engine;
@@ -107,7 +107,7 @@ describe("a ticket that is begun and whose worktree is gone", () => {
     assert.deepEqual(short(await run()), [["a", "done", null]]);
   });
 
-  test("a folder that is no worktree any more is not taken for one", async () => {
+  test("a folder that is no longer a worktree is not used as one", async () => {
     using repository = newRepository();
     const { engine, run } = await interrupted(repository);
     await using _ = engine;

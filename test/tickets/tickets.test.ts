@@ -102,7 +102,7 @@ describe("a plan without worktrees", () => {
     assert.deepEqual(await listTickets(engine, plan), again);
   });
 
-  test("one that waits for approval is blocked, says so, and goes on once it is answered", async () => {
+  test("a ticket that waits for approval is reported as blocked, and continues once answered", async () => {
     using repository = newRepository();
     const read = then([use("read_file", { path: "readme.txt" })], "I have read it.");
     const { models } = answering({ Alpha: read });
@@ -121,7 +121,7 @@ describe("a plan without worktrees", () => {
     assert.deepEqual(statuses(await runPlan(engine, plan, options)), ["a done", "b done", "c done"]);
   });
 
-  test("one that an error suspended goes on when asked to, and no other session is run", async () => {
+  test("a ticket suspended by an error resumes on request, and no other session runs", async () => {
     using repository = newRepository();
     const broken = new ModelError("invalid", "there is no such thing");
     const { models, calls } = answering({ Alpha: then(broken, "Done.") });
@@ -168,7 +168,7 @@ describe("a plan without worktrees", () => {
     assert.equal(calls.length, 2);
   });
 
-  test("an opened session that was never told anything is told, and what is ticked off is done", async () => {
+  test("an opened session without input gets it, and a ticked-off ticket counts as done", async () => {
     using repository = newRepository();
     const { models } = answering({});
     await using engine = await openEngine({ store: kind().place(), models });
@@ -206,7 +206,7 @@ describe("a plan without worktrees", () => {
     }
   });
 
-  test("a run that is stopped leaves what it has begun, and the next goes on with it", async () => {
+  test("a stopped run leaves its started tickets, and the next run resumes them", async () => {
     using repository = newRepository();
     const stop = new AbortController();
     const wait: Line = async () => {
@@ -272,7 +272,7 @@ describe("a plan with worktrees", () => {
     );
   });
 
-  test("work that does not go together fails the ticket; merged by hand, it goes on", async () => {
+  test("a merge conflict fails the ticket; merged by hand, it continues", async () => {
     using repository = newRepository();
     const by = { Alpha: write("x.txt", "alpha\n"), Beta: write("x.txt", "beta\n") };
     await using engine = await openEngine({ store: kind().place(), models: answering(by).models });
@@ -286,7 +286,7 @@ describe("a plan with worktrees", () => {
     assert.deepEqual(statuses(await runPlan(engine, plan, options)).slice(2), ["c done", "d done"]);
   });
 
-  test("what is in the way is told, and left as it is", async () => {
+  test("files in the way are reported, and left unchanged", async () => {
     using repository = newRepository();
     await using engine = await openEngine({ store: kind().place(), models: answering({}).models });
     const options = { directory: repository.top, worktrees: true };
@@ -307,7 +307,7 @@ describe("a plan with worktrees", () => {
   });
 });
 
-test("what cannot be is refused before anything is made", async () => {
+test("invalid options are refused before anything is created", async () => {
   using repository = newRepository();
   await using engine = await openEngine({ store: kind().place(), models: answering({}).models });
   const plan = planOf("## a: Alpha\n");

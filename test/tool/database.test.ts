@@ -157,7 +157,7 @@ test("a query that takes too long is ended, holds up nothing, and ends with an i
   assert.equal(await stopped, "error: interrupted");
 });
 
-test("several databases are told apart by name", async () => {
+test("several databases are distinguished by name", async () => {
   await using place = await openPlace();
   const other = join(place.path, "new.db");
   const tools = await place.open({}, { name: "new", mode: "write", path: other });
@@ -168,7 +168,7 @@ test("several databases are told apart by name", async () => {
   assert.match(await failure(query(tools, "SELECT 1", { database: "none" })), /invalid arguments: database/);
 });
 
-test("what is no database is refused when it is opened", async () => {
+test("a file that is not a database is refused when it is opened", async () => {
   await using place = await openPlace();
   const text = join(place.path, "a.txt");
   await writeFile(text, "this is no database at all");

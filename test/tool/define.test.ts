@@ -42,7 +42,7 @@ test("a tool with a zod schema shows JSON Schema, and is unsafe unless it says o
   assert.equal(await tool.run(checked.ok && checked.value, call), "Bern, 3, 1");
 });
 
-test("arguments that do not fit are told in words, with their place", async () => {
+test("invalid arguments are reported, with their path", async () => {
   const tool = defineTool({ name: "weather", description: "Says it.", input, run });
   assert.deepEqual(await tool.check({ city: 3, days: 0 }), {
     ok: false,
@@ -87,7 +87,7 @@ test("any Standard Schema will do, with JSON Schema from itself or from who defi
   );
 });
 
-test("what cannot be a tool is refused when it is defined", async () => {
+test("an invalid tool is refused when it is defined", async () => {
   const cases: readonly [object, RegExp][] = [
     [{ name: "get weather" }, /invalid tool name/],
     [{ name: "a".repeat(65) }, /invalid tool name/],
@@ -107,7 +107,7 @@ test("what cannot be a tool is refused when it is defined", async () => {
   assert.equal(defineTool({ name: "a".repeat(64), description: "D.", input, run }).name.length, 64);
 });
 
-test("a probe's answer is understood, and one that fails or babbles has not told anything", async () => {
+test("a probe's answer is used, and a failed or invalid one counts as unknown", async () => {
   const answers: readonly [unknown, object][] = [
     ["done", { outcome: "done" }],
     [{ done: { id: 3 } }, { outcome: "done", output: { id: 3 } }],

@@ -55,7 +55,7 @@ const changesOf = async (watched: WatchedCalls | undefined): Promise<readonly Tr
   watched === undefined ? [] : watched.record(async (all) => all);
 const session = (): string => `ses_${Buffer.from(world.random(8)).toString("hex")}`;
 
-suite("what a look tells", () => {
+suite("changes between two scans", () => {
   test("a file that keeps its size has changed all the same", async () => {
     await using folder = await openFolder();
     const file = join(folder.path, "a");
@@ -74,7 +74,7 @@ suite("what a look tells", () => {
     assert.deepEqual(await changesOf(watched), []);
   });
 
-  test("a change in the moment of the first look is seen, though no time tells of it", async () => {
+  test("a change during the first scan is found, though its time is the same", async () => {
     await using folder = await openFolder();
     await using copies = await openFolder();
     await writeFile(join(folder.path, "a"), "new");
@@ -96,7 +96,7 @@ suite("what a look tells", () => {
     ]);
   });
 
-  test("what somebody else did before the calls began is not theirs", async () => {
+  test("changes by others before the calls are not attributed to them", async () => {
     await using folder = await openFolder();
     await using watch = watchFiles([{ name: "work", root: folder.path }], {
       now: world.now,
@@ -108,7 +108,7 @@ suite("what a look tells", () => {
     assert.deepEqual(await changesOf(await watch.begin(calls, { blobs })), []);
   });
 
-  test("what is not kept is said: a tree that is too large", async () => {
+  test("what is not stored is reported: a tree that is too large", async () => {
     await using folder = await openFolder();
     await writeFile(join(folder.path, "large"), "");
     await truncate(join(folder.path, "large"), 300_000_000);
@@ -188,14 +188,14 @@ test("what calls had changed when the process died is found by the next", async 
   assert.deepEqual(await last.left(blobsInMemory()), []);
 });
 
-suite("what is left alone", () => {
+suite("what is not touched", () => {
   const blobs = blobsInMemory();
   const version = async (text: string): Promise<FileVersion> => {
     await blobs.put(Buffer.from(text));
     return textOf(text);
   };
 
-  test("a path that leads out, or through a link that somebody else has put there", async () => {
+  test("a path that leads out, or through a link that another program made", async () => {
     await using folder = await openFolder();
     await using outside = await openFolder();
     const tree = { name: "work", root: folder.path };
@@ -220,7 +220,7 @@ suite("what is left alone", () => {
     assert.equal(await readFile(join(outside.path, "a"), "utf8"), "after");
   });
 
-  test("all of it, when one path is in the way; a second try goes on with what a crash left", async () => {
+  test("everything, when one path is in the way; a retry finishes what a crash left", async () => {
     await using folder = await openFolder();
     const tree = { name: "work", root: folder.path };
     const [after, before] = [await version("after"), await version("before")];
@@ -242,7 +242,7 @@ suite("what is left alone", () => {
     await assert.rejects(lstat(join(folder.path, ".put-back.skein-tmp")));
   });
 
-  test("a directory of the session in which somebody else has put something", async () => {
+  test("a directory of the session that holds another program's files", async () => {
     await using folder = await openFolder();
     const tree = { name: "work", root: folder.path };
     await mkdir(join(folder.path, "d"), { mode: 0o755 });
@@ -259,7 +259,7 @@ suite("what is left alone", () => {
   });
 });
 
-test("a file that cannot be read is told, and is never put back", async () => {
+test("an unreadable file is reported, and is never restored", async () => {
   if (process.getuid?.() !== 0) return checkUnreadable();
   // The one who may read everything runs it as somebody who may not.
   await using folder = await openFolder();

@@ -159,7 +159,7 @@ describe("editing", () => {
     assert.equal(await readFile(join(place.root, "w.txt"), "utf8"), "one\r\nand\r\ntwo\r\n");
   });
 
-  test("what is not there, or there several times, is told and changes nothing", async () => {
+  test("a text that is missing or ambiguous is reported and changes nothing", async () => {
     await using place = await openPlace({ "a.txt": "x\ny x\n" });
     const edit = (input: object) =>
       callTool(place.tools, "edit_file", { path: "a.txt", replace: "z", ...input });
@@ -185,7 +185,7 @@ describe("editing", () => {
     );
   });
 
-  test("after a crash the file tells whether the edit was made, or that it cannot tell", async () => {
+  test("after a crash the file shows whether the edit was made, or that it is unknown", async () => {
     await using place = await openPlace({ "a.txt": "the rate is 4.1" });
     const { signal } = new AbortController();
     const probe = (find: string, replace: string, path = "a.txt") =>

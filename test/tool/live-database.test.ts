@@ -58,7 +58,7 @@ test("what a session writes is seen by others, whatever its tools have looked at
   assert.equal((await engine.verify()).ok, true);
 });
 
-test("a database that nobody has open is a file like any other", async () => {
+test("a database that is not open is an ordinary file", async () => {
   assert.equal(await isLiveDatabase(store), false);
   assert.equal(await isLiveDatabase(join(folder, "notes.txt")), false);
 });

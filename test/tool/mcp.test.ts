@@ -167,7 +167,7 @@ describe("over stdio", () => {
     assert.equal(await running, "error: interrupted");
   });
 
-  test("one that dies, babbles or never stops talking in a call gives an error, then and later", async () => {
+  test("a server that dies, sends garbage or never stops in a call fails it, and later ones", async () => {
     await using place = await openServers(stdio());
     // Whether the server did what it was asked to, nobody knows.
     const isUnknown = (error: unknown): boolean => error instanceof OutcomeUnknown;

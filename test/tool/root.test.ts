@@ -136,7 +136,7 @@ test("a path has no NUL, at most 4096 characters, and at most 64 steps", () => {
     assert.throws(() => findSpot(roots, path), { code: "invalid", message: /without NUL/ });
 });
 
-test("roots are told by name, with what may be done there", () => {
+test("roots are listed by name, with their access", () => {
   const roots = [folderRoot("docs", "/data/docs"), fileRoot("list", "/data", "l")];
   assert.deepEqual(roots.map(shownRoot), ["docs/ (read)", "list (write)"]);
   assert.equal(whereabouts(roots), "Bound: docs/ (read), list (write).");
@@ -213,7 +213,7 @@ test("the way is walked from the root, and made on the way if that is wanted", a
   await assert.rejects(enterDirectory(findSpot(roots, "a/note.txt")), { code: "refused" });
 });
 
-test("what the system says is told without the paths that only it knows", () => {
+test("system errors are reported without internal paths", () => {
   const told = (code: string) => plainError(Object.assign(new Error("at /real/path"), { code }), "a/b");
   assert.deepEqual([told("ENOENT").code, told("ENOENT").message], ["not-found", "a/b does not exist"]);
   assert.deepEqual(

@@ -47,7 +47,7 @@ test("a time to sleep until, or a while, becomes milliseconds", async () => {
   assert.deepEqual(await act("sleep", { forSeconds: 1.5 }), { act: "sleep", forMs: 1_500 });
 });
 
-test("what makes no sense is told to the model", async () => {
+test("the model gets an error for invalid requests", async () => {
   const refused: readonly [string, object, RegExp][] = [
     ["record", { kind: "decision", key: "db", value: "sqlite" }, /because: required for a decision/],
     ["record", { kind: "fact", key: "a", value: 1, status: "open" }, /status: allowed for a task only/],

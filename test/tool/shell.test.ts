@@ -99,7 +99,7 @@ test("which files changed is known afterwards, also those written again at once"
   }
 });
 
-test("a tree that is too large is said to be", async () => {
+test("a tree that is too large is reported", async () => {
   await using shell = await openShell();
   await shell.run("mkdir many; cd many; seq 20001 | xargs touch");
   assert.deepEqual((await shell.run("true")).detail, {

@@ -86,7 +86,7 @@ test("a name twice is refused, wherever it comes from", async () => {
   );
 });
 
-test("a tool that nobody gave is refused, with the nearest name", async () => {
+test("an unknown tool is refused, with the nearest name", async () => {
   const source = makeToolSource({ world, tools: [named("refund")] });
   const error = await source.open([bind("tool", { name: "refunds" })], options).then(
     () => assert.fail("it should have failed"),

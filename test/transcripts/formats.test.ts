@@ -84,7 +84,7 @@ test("Codex: a cold rollout is read from its zstd file", async () => {
   assert.equal(counted.calls, 3);
 });
 
-test("pi: format 3 has branches, kept tails and usage of its own; format 1 is a list", async () => {
+test("pi: format 3 has branches, kept tails and its own usage; format 1 is a list", async () => {
   const three = await readAll("pi", file("pi3.jsonl", golden.piThree));
   assert.deepEqual(shape(three.entries), [
     "user first",

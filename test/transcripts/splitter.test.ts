@@ -100,7 +100,7 @@ test("elements: an array, a field of an object, and a document that ends early",
   assert.equal(early.damage[0]?.[2], "the document ends early");
 });
 
-test("elements: what is no document, and an element that does not parse", () => {
+test("elements: a text that is not a document, and an element that does not parse", () => {
   const none = split((sink) => splitElements("f", sink, { container: null }), Buffer.from("hello"));
   assert.deepEqual([none.records, none.damage], [[], [[0, 1, "no JSON document"]]]);
   const bad = split((sink) => splitElements("f", sink, { container: null }), Buffer.from("[1,nope,2]"));

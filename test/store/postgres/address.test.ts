@@ -46,7 +46,7 @@ test("several hosts are taken, each with its port or without", () => {
   });
 });
 
-test("what is wrong with an address is told, and never its password", () => {
+test("an invalid URL is reported, without its password", () => {
   const percent = ["invalid", "store URL: invalid percent-encoding", "encode % as %25, or set PGPASSWORD"];
   assert.deepEqual(said("postgres://u:50%@db/skein"), percent);
   assert.deepEqual(said("postgres://u:%ff@db/skein"), percent);

@@ -64,7 +64,7 @@ suite("appends that go together", () => {
     );
   });
 
-  test("whoever was answered and comes again goes with all others who do", async () => {
+  test("a caller that appends again joins the next batch", async () => {
     const { sessions, asked, append, turn } = byHand(64);
     const again = sessions.map(async (session) => {
       await append(session);

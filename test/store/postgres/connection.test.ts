@@ -68,7 +68,7 @@ test(
 );
 
 test(
-  "whoever shares a connection that is cut is answered in the end",
+  "all callers on a shared connection get an answer after it is cut",
   { skip, timeout: 30_000 },
   async (t) => {
     const { database, proxy } = await opened(t);
@@ -93,7 +93,7 @@ test(
 );
 
 test(
-  "an outage is waited out from its first failure on, and not by everybody anew",
+  "the wait for an outage counts from its first failure, for all callers",
   { skip, timeout: 30_000 },
   async (t) => {
     let aheadMs = 0;
@@ -138,7 +138,7 @@ test(
 );
 
 test(
-  "appends that wait for a connection are sent when there is one, and none is said to be lost",
+  "appends that wait for a connection are sent once there is one, and none is lost",
   { skip, timeout: 30_000 },
   async (t) => {
     const { database, proxy } = await opened(t);

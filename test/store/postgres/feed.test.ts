@@ -92,7 +92,7 @@ test(
   },
 );
 
-test("what is committed above the horizon is told of once the feed gives it", { skip }, async () => {
+test("records committed above the horizon are announced once the feed returns them", { skip }, async () => {
   const { stores, sql } = await opened();
   const session = idOf(7);
   await stores[0].append([partFor(session, "absent", { index: entryOf() })]);
@@ -128,7 +128,7 @@ test("what is committed above the horizon is told of once the feed gives it", { 
   assert.deepEqual(given, [2]);
 });
 
-test("a watcher is told in another process, also after its connection was cut", { skip }, async () => {
+test("a watcher in another process is notified, also after its connection was cut", { skip }, async () => {
   const { stores, sql } = await opened();
   const session = idOf(8);
   const told = { count: 0, next: Promise.withResolvers<void>() };

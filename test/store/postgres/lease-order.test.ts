@@ -10,7 +10,7 @@ import { workspace } from "../../runtime/place.ts";
 const skip = await noPostgres();
 const [programs, each] = [4, 16];
 
-test("whoever has taken a lease sees every lease with a smaller order", { skip }, async () => {
+test("a lease holder sees every lease with a smaller order", { skip }, async () => {
   const { url } = await postgresPlace();
   const world = realWorld();
   const stores = await Promise.all(

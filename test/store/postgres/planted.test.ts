@@ -92,7 +92,7 @@ suite("a tenant's role that plants rows", { skip: await noPostgres() }, () => {
     assert.deepEqual((await engine.verify()).problems, []);
   });
 
-  test("is refused an id, a number or a base of its own choosing", async () => {
+  test("cannot choose an id, a number or a base", async () => {
     const session = await engine.open({ objective: "Secret" });
     const log = await numberOf(session.id);
     const own = await postgresStore({ url: place.url, tenant: "mallory", world, workspace });

@@ -40,7 +40,7 @@ test("a name that is hidden in quotes, case, comments or spaces is found", () =>
   }
 });
 
-test("what cannot be told for sure, or is no query, is refused", () => {
+test("ambiguous statements, and those that are not queries, are refused", () => {
   const refused: readonly (readonly [string, RegExp])[] = [
     ["", /expected SELECT/],
     ["DELETE FROM events", /expected SELECT/],

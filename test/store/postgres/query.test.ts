@@ -228,7 +228,7 @@ suite("queries in PostgreSQL", { skip: await noPostgres() }, () => {
     assert.deepEqual((await theirs.engine.query("SELECT 1 AS one")).rows, [[1]]);
   });
 
-  test("a query that nobody waits for is ended on the server, and nothing else with it", async () => {
+  test("a cancelled query is ended on the server, and nothing else with it", async () => {
     const endless = "WITH RECURSIVE c (n) AS (SELECT 7 UNION ALL SELECT n + 0 FROM c) SELECT max(n) FROM c";
     const running = async (): Promise<number> =>
       (

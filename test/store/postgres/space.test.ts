@@ -98,7 +98,7 @@ suite("what comes and goes in PostgreSQL", { skip: await noPostgres() }, () => {
     return Number(rows[0]?.["log"]);
   };
 
-  test("a blob stays that somebody comes to refer to while it is given back", async () => {
+  test("a blob that gains a reference while it is being deleted stays", async () => {
     const here = await newBench();
     const hash = hashOfBytes(Uint8Array.of(7));
     await here.store.putBlob(hash, [Uint8Array.of(7)]);
@@ -122,7 +122,7 @@ suite("what comes and goes in PostgreSQL", { skip: await noPostgres() }, () => {
     assert.deepEqual(await here.store.check(), []);
   });
 
-  test("a reception that nobody went on with for a day is swept away, and no sooner", async () => {
+  test("an unfinished import is removed after a day, and no sooner", async () => {
     const here = await newBench();
     const { store } = here;
     const session = here.newId();
@@ -141,7 +141,7 @@ suite("what comes and goes in PostgreSQL", { skip: await noPostgres() }, () => {
     assert.deepEqual(await store.check(), []);
   });
 
-  test("scrubbing waits for whoever may still see what was erased", async () => {
+  test("scrubbing waits for transactions that may still see erased data", async () => {
     const here = await newBench();
     const session = await opened(here, 0, { drafts: [draftOf({ content: "secret" }, here.world.digest)] });
     let scrubbed = false;
@@ -189,7 +189,7 @@ suite("what comes and goes in PostgreSQL", { skip: await noPostgres() }, () => {
   const prose = (count: number) =>
     upTo(count).map((at) => ({ body: { at }, content: `line ${at} ${"of the long story ".repeat(20)}` }));
 
-  test("packing goes in steps, and appends go on beside each of them", async () => {
+  test("packing works in steps, and appends continue during each of them", async () => {
     const here = await newBench();
     const drafts = prose(1_000).map((given) => draftOf(given, here.world.digest));
     const session = await opened(here, 0, { drafts });

@@ -64,7 +64,7 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
     });
   });
 
-  test("past its quota of sessions a tenant opens none, and goes on with those it has", async () => {
+  test("at its quota of sessions a tenant opens no more, and its existing ones continue", async () => {
     await tenants.set("few", { sessionsMax: 2 });
     const engine = await opened("few");
     const session = await engine.open({ objective: "One" });

@@ -41,7 +41,7 @@ const seqsIn = async (store: Store): Promise<number[]> => {
 };
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, place) => place + 1);
 
-test("whoever knows an old head appends nothing where records were packed meanwhile", async () => {
+test("an append with an outdated head is refused after records were packed", async () => {
   await withTwo(async (one, two) => {
     // The first append of each teaches it the head; the next would be a single statement.
     await one.append([{ session, expect: { seq: 10 }, drafts: drafts(1, "one") }]);

@@ -121,7 +121,7 @@ test("a full disk fails the append and nothing else", async () => {
   remove();
 });
 
-test("a change whose commit nobody can tell of ends as unknown, also when it goes alone", async () => {
+test("a change with an uncertain commit ends as unknown, also on its own", async () => {
   const { path, remove } = newPath();
   const { engine, session } = await filled(path);
   breakOnce(/^(COMMIT$|INSERT INTO records)/);
@@ -135,7 +135,7 @@ test("a change whose commit nobody can tell of ends as unknown, also when it goe
   remove();
 });
 
-test("an I/O error that is met while watching ends nothing; whoever asks next is told", async () => {
+test("an I/O error while watching ends nothing; the next caller gets it", async () => {
   const { path, remove } = newPath();
   const { store, engine, session } = await filled(path);
   const heard = Promise.withResolvers<void>();
@@ -163,7 +163,7 @@ for (const [what, take] of [
   ["removed", (path: string) => rmSync(path)],
   ["replaced", (path: string) => [renameSync(path, `${path}.old`), writeFileSync(path, "")]],
 ] as const) {
-  test(`a file that was ${what} takes nothing more once that is noticed, and a worker tells it`, async () => {
+  test(`a file that was ${what} refuses writes once that is noticed, and a worker reports it`, async () => {
     const { path, remove } = newPath();
     const { store, engine, session } = await filled(path);
     const told = Promise.withResolvers<string>();
@@ -195,7 +195,7 @@ test("what waits to be written when that is noticed is refused for certain", asy
   remove();
 });
 
-test("it is noticed also where nobody watches, after a while of writing", async () => {
+test("it is noticed without a watcher too, after some writes", async () => {
   const { path, remove } = newPath();
   const { engine, session } = await filled(path);
   renameSync(path, `${path}.old`);

@@ -105,7 +105,7 @@ test("views can be counted, joined, aliased, nested and walked", async () => {
   assert.deepEqual(answers, [8, 8, 3, 5, 7, 6, 2]);
 });
 
-test("calls of one id are told apart, each with its own outcome", async () => {
+test("calls with the same id are distinguished, each with its own outcome", async () => {
   await using other = await inFile();
   const again = await other.engine.open({ objective: "o" });
   const { "tool.requested": requested, "tool.settled": settled } = samples;
@@ -223,7 +223,7 @@ test("a value that is longer than memory bears is refused before it is there", a
   assert.ok(process.resourceUsage().maxRSS - before < 200_000, "kilobytes");
 });
 
-test("what SQLite says of a long value is told in short", async () => {
+test("SQLite's error about a long value is shortened", async () => {
   const answer = ask("SELECT json_extract('{}', hex(zeroblob(1000000)))");
   await assert.rejects(
     answer,
@@ -247,7 +247,7 @@ test("a query that does not end is ended", async () => {
   assert.deepEqual((await ask("SELECT 1")).rows, [[1]]);
 });
 
-test("the engine refuses what is no query before anybody is asked", async () => {
+test("the engine refuses statements that are not queries before it runs them", async () => {
   for (const sql of ["", "  ", "x".repeat(10_001)]) {
     await assert.rejects(place.engine.query(sql), { code: "invalid" });
   }
@@ -263,7 +263,7 @@ test("a world that starts no processes asks in a thread", async () => {
   assert.deepEqual(rows, [[2]]);
 });
 
-test("a query that nobody waits for any more is ended in its midst", async () => {
+test("a cancelled query is stopped midway", async () => {
   const leaving = new AbortController();
   const told: (AbortSignal | undefined)[] = [];
   const { apart } = realWorld();

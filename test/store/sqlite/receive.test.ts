@@ -61,7 +61,7 @@ test("more of a session that arrives ends its lease", async () => {
   assert.deepEqual(sql.prepare("SELECT * FROM leases").all(), []);
 });
 
-test("a fork that arrives without records of its own adds nothing to the feed", async () => {
+test("a received fork without own records adds nothing to the feed", async () => {
   await using place = await inFile();
   const { bench, store, sql } = place;
   const root = made(bench, 2);

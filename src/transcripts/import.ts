@@ -19,10 +19,11 @@ import type { HomeFolders, TranscriptFormat } from "./format/format.ts";
 import { formatNamed, transcriptFormats } from "./formats.ts";
 import type { FoundTranscript, PlannedEntry, SourceRange, TranscriptPlan } from "./model.ts";
 import { readTranscript, type OpenTranscript } from "./read-transcript.ts";
+import { redactOf, safePlan, titledPlan, type Redact, type TextRedactor } from "./safe-plan.ts";
 import { SourceFolder, type UnreadableSource } from "./read/source-folder.ts";
 
 /** The part of an engine that takes a transcript. */
-export interface TranscriptTarget {
+export interface TranscriptTarget extends Partial<TextRedactor> {
   importTranscript(
     source: TranscriptSource,
     options?: ImportTranscriptOptions,
@@ -309,7 +310,9 @@ async function importOnce(
       digest,
       progress: (bytes) => options.tell(bytes, 0),
     });
-    const plan = await titledPlan(open, open.plan);
+    const redact = redactFor(engine, options);
+    const titled = await titledPlan(open, open.plan, redact);
+    const plan = safePlan(titled, redact);
     if (isGivenFile(folder, options) && plan.entries.length === 0 && options.inProgress !== true)
       return failed(found, withoutMessages(found));
     if (!(await isWanted(open, plan, options))) return { ...nothing, plan, status: "excluded" };
@@ -321,7 +324,7 @@ async function importOnce(
     if (inProgress === true && plan.entries.length <= Number(endsOpen))
       return { ...nothing, plan, status: "excluded" };
     const { status, session, added, branches, children, redactions } = await engine.importTranscript(
-      { ...(await sourceOf(open, found, plan)), endsOpen },
+      { ...(await sourceOf(open, found, titled)), endsOpen },
       {
         progress: (entries) => options.tell(found.bytes, entries),
         ...present({ again, withoutOriginal, price, verbatim, inProgress }),
@@ -365,20 +368,8 @@ function isBeingWritten(found: FoundTranscript, { entries }: TranscriptPlan, isB
   return last === "compaction" || (last === "answer" && (isBusy || by !== "lines"));
 }
 
-/** Few tools name a session; the first thing that a person said tells them apart. */
-export async function titledPlan(open: OpenTranscript, plan: TranscriptPlan): Promise<TranscriptPlan> {
-  if (plan.header.title !== null) return plan;
-  for (const planned of plan.entries.slice(0, 20)) {
-    if (planned.kind !== "input") continue;
-    const entry = await open.entry(planned);
-    if (entry.kind !== "input" || entry.from !== "user") continue;
-    const text = entry.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(" ");
-    // Longer than any list shows: the engine redacts it before it cuts it.
-    const title = text.slice(0, 4_000).replaceAll(/\s+/g, " ").trim().slice(0, 400);
-    if (title !== "") return { ...plan, header: { ...plan.header, title } };
-  }
-  return plan;
-}
+const redactFor = (engine: TranscriptTarget, { verbatim }: Pick<OneOptions, "verbatim">): Redact =>
+  verbatim === true ? (text) => text : redactOf(engine);
 
 async function isWanted(
   open: OpenTranscript,

@@ -21,7 +21,6 @@ import {
   importTranscripts,
   isThere,
   rootsOf,
-  titledPlan,
   type ImportedTranscript,
   type TranscriptRoot,
   type TranscriptTarget,
@@ -30,6 +29,7 @@ import type { ForeignEntry, FoundTranscript, TranscriptBlock, TranscriptPlan } f
 import { readTranscript } from "./read-transcript.ts";
 import { SourceFolder } from "./read/source-folder.ts";
 import { listArchive } from "./read/unpack.ts";
+import { redactOf, safePlan, safeStart, titledPlan, type Redact, type TextRedactor } from "./safe-plan.ts";
 
 /** What `LocalTranscripts` may read. */
 export interface LocalTranscriptsOptions {
@@ -89,8 +89,15 @@ export class LocalTranscripts {
     this.#options = options;
   }
 
-  /** Tools with their counts, and the newest sessions that pass the filter. */
-  async find({ tool, project, text, since = 0, limit = 500 }: FindFilter) {
+  /**
+   * Tools with their counts, and the newest sessions that pass the filter. Titles are shown, and compared,
+   * without their secrets.
+   */
+  async find(
+    { tool, project, text, since = 0, limit = 500 }: FindFilter,
+    engine: Partial<TextRedactor> = {},
+  ) {
+    const redact = redactOf(engine);
     const rows: (Peek & { readonly located: Located })[] = [];
     const tools = new Map<string, { sessions: number; bytes: number; oldestAt: number; newestAt: number }>();
     let more = 0;
@@ -101,7 +108,7 @@ export class LocalTranscripts {
       if (found.parentId !== null) continue;
       count(tools, found);
       if ((tool !== undefined && found.tool !== tool) || found.modifiedAtMs < since) continue;
-      const peek = peeks++ < peeksMax ? await this.#peek(located) : { title: null, project: null };
+      const peek = peeks++ < peeksMax ? await this.#peek(located, redact) : { title: null, project: null };
       if (!includes(peek.project, project)) continue;
       if (!includes(`${peek.title ?? ""} ${peek.project ?? ""}`, text)) continue;
       if (rows.length < limit) rows.push({ ...peek, located });
@@ -124,14 +131,15 @@ export class LocalTranscripts {
   }
 
   /** The first entries of a session, cut to a readable length. */
-  async preview(key: string) {
+  async preview(key: string, engine: Partial<TextRedactor> = {}) {
+    const redact = redactOf(engine);
     const { root, found } = await this.#locatedBy(key);
     await using folder = new SourceFolder(root.path);
     const open = await readTranscript(folder, firstBytes(found, previewBytes));
-    const plan = await titledPlan(open, open.plan);
+    const plan = safePlan(await titledPlan(open, open.plan, redact), redact);
     const entries: object[] = [];
     for (const planned of plan.entries.slice(0, previewEntries))
-      entries.push(shownEntry(await open.entry(planned)));
+      entries.push(shownEntry(await open.entry(planned), redact));
     const isWhole = found.bytes <= previewBytes && plan.entries.length <= previewEntries;
     return { ...factsOf(found, plan), isWhole, entries };
   }
@@ -256,15 +264,15 @@ export class LocalTranscripts {
     return located;
   }
 
-  async #peek({ key, root, found }: Located): Promise<Peek> {
+  async #peek({ key, root, found }: Located, redact: Redact): Promise<Peek> {
     const name = `${key} ${found.bytes} ${found.modifiedAtMs}`;
     const known = this.#peeks.get(name);
-    if (known !== undefined) return known;
+    if (known !== undefined) return safePeek(known, redact);
     let peek: Peek = { title: null, project: null };
     try {
       await using folder = new SourceFolder(root.path);
       const open = await readTranscript(folder, firstBytes(found, peekBytes));
-      const { header } = await titledPlan(open, open.plan);
+      const { header } = safePlan(await titledPlan(open, open.plan, redact), redact);
       peek = { title: cut(header.title, 200), project: cut(header.cwd, 1_000) };
     } catch (error) {
       if (!(error instanceof SkeinError)) throw error;
@@ -331,13 +339,21 @@ const factsOf = ({ tool, bytes, modifiedAtMs }: FoundTranscript, { header }: Tra
   bytes,
 });
 
-function shownEntry(entry: ForeignEntry): object {
+/** A secret may have been registered since. */
+const safePeek = ({ title, project }: Peek, redact: Redact): Peek => ({
+  title: title === null ? null : redact(title),
+  project: project === null ? null : redact(project),
+});
+
+function shownEntry(entry: ForeignEntry, redact: Redact): object {
+  const shown = (text: string | null, most: number): string | null =>
+    text === null ? null : cut(safeStart(redact, text, most), most);
   const { kind, atMs } = entry;
-  if (kind === "compaction") return { kind, at: atMs, text: cut(entry.summary, previewChars) };
-  const text = cut(textOf(entry.blocks), previewChars);
+  if (kind === "compaction") return { kind, at: atMs, text: shown(entry.summary, previewChars) };
+  const text = shown(textOf(entry.blocks), previewChars);
   if (kind === "input") return { kind, at: atMs, from: entry.from, text };
-  const calls = entry.calls.slice(0, 20).map(({ name, status }) => ({ name: cut(name, 100), status }));
-  return { kind, at: atMs, model: cut(entry.model, 100), text, calls };
+  const calls = entry.calls.slice(0, 20).map(({ name, status }) => ({ name: shown(name, 100), status }));
+  return { kind, at: atMs, model: shown(entry.model, 100), text, calls };
 }
 
 const textOf = (blocks: readonly TranscriptBlock[]): string =>

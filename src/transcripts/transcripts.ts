@@ -7,6 +7,7 @@ export type {
   ImportTranscriptsOptions,
   TranscriptTarget,
 } from "./import.ts";
+export type { TextRedactor } from "./safe-plan.ts";
 export { watchTranscripts } from "./watch.ts";
 export type { WatchTranscriptsOptions } from "./watch.ts";
 export { installPath, installTranscript, resumeCommand } from "./install.ts";

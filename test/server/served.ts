@@ -1,5 +1,6 @@
 /** A server on a port of its own, over a store that goes with it, and how a program asks it. */
 import assert from "node:assert/strict";
+import type { Redactor } from "../../src/core/secret/redactor.ts";
 import type { TokenScope } from "../../src/core/workspace/access-token.ts";
 import { operationOf, type OperationId } from "../../src/call/operations.ts";
 import { encodeQuery } from "../../src/protocol/query.ts";
@@ -57,12 +58,14 @@ export interface ServedOptions {
   readonly privateHooks?: boolean;
   readonly transcripts?: ServeOptions["transcripts"];
   readonly openStore?: OpenStore;
+  /** The engine's; by default one that knows no registered secret. */
+  readonly redactor?: Redactor;
 }
 
 const often = { perSecond: 1e9, burst: 1e9 };
 
 export async function served(options: ServedOptions = {}): Promise<Served> {
-  const world = realWorld();
+  const world = { ...realWorld(), ...(options.redactor === undefined ? {} : { redactor: options.redactor }) };
   const store = options.store ?? memoryStore({ world, workspace });
   const { models } = scripted(options.lines ?? ["Done."]);
   const tools = async () => makeToolSource({ world, tools: [] });

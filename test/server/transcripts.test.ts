@@ -1,6 +1,6 @@
 /** Sessions of other tools over HTTP: who may find, preview, import and upload them, and what they become. */
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -10,6 +10,7 @@ import {
   type TranscriptResult,
   type TranscriptsFound,
 } from "../../src/client/connect.ts";
+import { makeRedactor } from "../../src/core/secret/redactor.ts";
 import { fine, served } from "./served.ts";
 import { claudeText, makeTranscriptHome, transcriptId } from "./transcript-home.ts";
 
@@ -54,6 +55,34 @@ test("they are found with counts and projects, filtered, previewed and imported 
   assert.deepEqual([same?.status, same?.session], ["same", made?.session]);
   const state = await (await place.engine.session(made?.session ?? "")).state();
   assert.equal(state.status, "suspended");
+});
+
+test("titles, projects and previews of found transcripts show no secrets", async () => {
+  using home = makeTranscriptHome();
+  const token = `ghp_${"k3Jd8sQ2".repeat(4)}Zx91`;
+  const registered = "tangerine-harbour-7741";
+  const id = transcriptId(7);
+  const text = claudeText(id, `/home/ann/${registered}`, `Push with ${token} and ${registered}`);
+  const folder = join(home.folder, ".claude", "projects", "-home-ann-keys");
+  mkdirSync(folder);
+  writeFileSync(join(folder, `${id}.jsonl`), text.replace("cat rates.json", `echo ${token}`));
+  const redactor = makeRedactor();
+  await using place = await served({ transcripts: home.transcripts, redactor });
+  const listed = async (): Promise<Found> => fine(await place.call("engine.findTranscripts")) as Found;
+  const before = JSON.stringify(await listed());
+  assert.doesNotMatch(before, new RegExp(token));
+  assert.match(before, new RegExp(registered));
+  redactor.register("HARBOUR", registered);
+  const found = await listed();
+  assert.doesNotMatch(JSON.stringify(found), new RegExp(`${token}|${registered}`));
+  const key = found.sessions.find(({ sourceId }) => sourceId === id)?.key ?? "";
+  const preview = fine(
+    await place.call("engine.previewTranscript", { params: { key } }),
+  ) as TranscriptPreview;
+  assert.match(preview.entries[0]?.text ?? "", /^Push with \[redacted: .*\] and \[redacted: HARBOUR\]$/);
+  assert.doesNotMatch(JSON.stringify(preview), new RegExp(`${token}|${registered}`));
+  const results = fine(await place.call("engine.importTranscripts", { params: { keys: [key] } })) as Results;
+  assert.doesNotMatch(JSON.stringify(results), new RegExp(`${token}|${registered}`));
 });
 
 test("a caller names keys, never paths, and needs the scope operate", async () => {

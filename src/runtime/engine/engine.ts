@@ -53,7 +53,7 @@ import { internals, type EngineInternals } from "./internals.ts";
 import { makeDeps, type EngineOptions } from "./make-deps.ts";
 import { checkOpen, type WriteOptions } from "../options.ts";
 import { checkTexts, isObject } from "../../core/option-check.ts";
-import { keepBytes } from "../log/redact.ts";
+import { keepBytes, safeText } from "../log/redact.ts";
 import type { Deps } from "../deps.ts";
 import type { ModelFacts } from "../../model/port.ts";
 import { modelOf } from "../context/model-settings.ts";
@@ -326,12 +326,13 @@ export class Engine implements AsyncDisposable {
     yield* exportBundle(this.#deps, await this.#find(idOrEnding), options);
   }
 
-  /**
-   * Imports a bundle. Nothing of it is visible before all of it was verified. Twice has the effect of once.
-   */
+  /** Imports a bundle. Nothing of it is visible before all of it is verified. Idempotent. */
   async import(source: AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<ImportReport> {
     return (await import("../transfer/import.ts")).importBundle(this.#deps, source, options);
   }
+
+  /** A text without the secrets that this engine knows or recognizes, as it would be stored. */
+  readonly redact = (text: string): string => safeText(this.#deps.world, text);
 
   /**
    * Imports a conversation of another tool as a session, suspended until a person activates it. Importing a

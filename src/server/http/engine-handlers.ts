@@ -48,8 +48,8 @@ export const engineHandlers: Handlers = {
     (await import("../../tickets/tickets.ts")).runPlan(engine, plan, rest),
   "engine.tickets": async ({ engine }, { plan }) =>
     (await import("../../tickets/tickets.ts")).listTickets(engine, plan),
-  "engine.findTranscripts": ({ transcripts }, params) => transcripts.find(params),
-  "engine.previewTranscript": ({ transcripts }, { key }) => transcripts.preview(key),
+  "engine.findTranscripts": ({ transcripts, engine }, params) => transcripts.find(params, engine),
+  "engine.previewTranscript": ({ transcripts, engine }, { key }) => transcripts.preview(key, engine),
   "engine.importTranscripts": ({ transcripts, engine }, params) => transcripts.import(engine, params),
   "engine.uploadTranscript": ({ transcripts, engine, bytes }, params) =>
     transcripts.upload(engine, bytes(), params),

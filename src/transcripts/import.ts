@@ -17,7 +17,7 @@ import { quote } from "../core/ids.ts";
 import { detectFormat } from "./detect-format.ts";
 import type { HomeFolders, TranscriptFormat } from "./format/format.ts";
 import { formatNamed, transcriptFormats } from "./formats.ts";
-import type { FoundTranscript, PlannedEntry, SourceRange, TranscriptPlan } from "./model.ts";
+import type { FoundTranscript, PlannedEntries, SourceRange, TranscriptPlan } from "./model.ts";
 import { readTranscript, type OpenTranscript } from "./read-transcript.ts";
 import { redactOf, safePlan, titledPlan, type Redact, type TextRedactor } from "./safe-plan.ts";
 import { SourceFolder, type UnreadableSource } from "./read/source-folder.ts";
@@ -406,7 +406,7 @@ async function sourceOf(
     file,
     bytes: found.bytes,
     digest: (isFile ? open.digest : null) ?? hash.digest("hex"),
-    async *entries(planned: readonly PlannedEntry[]) {
+    async *entries(planned: PlannedEntries) {
       for (const one of planned) yield await open.entry(one);
     },
     original: () => originalOf(open, found, plan),
@@ -414,7 +414,7 @@ async function sourceOf(
 }
 
 const inFile = ({ files }: FoundTranscript, { entries }: TranscriptPlan): boolean =>
-  entries.some(({ records }) => records.some(({ file }) => file === files[0]));
+  Iterator.from(entries).some(({ records }) => records.some(({ file }) => file === files[0]));
 
 /** The session's own file, or its piece of one. The rows of a database stand as lines of JSON. */
 async function* originalOf(

@@ -135,12 +135,20 @@ export interface PlannedEntry {
   readonly records: readonly SourceRange[];
 }
 
+/** Entries in order: an array, or a list that makes each entry when it is asked for. */
+export interface PlannedEntries extends Iterable<PlannedEntry> {
+  readonly length: number;
+  /** A negative index counts from the end. */
+  at(index: number): PlannedEntry | undefined;
+  slice(from?: number, to?: number): PlannedEntries;
+}
+
 /** Another leaf of the tree: a rewind, an edit, a retry. `after` may name an entry of an earlier branch. */
 export interface PlannedBranch {
   readonly id: string;
   /** The last entry that both share; null when they share none. */
   readonly after: string | null;
-  readonly entries: readonly PlannedEntry[];
+  readonly entries: PlannedEntries;
 }
 
 /** A session that a tool call of this one started. */
@@ -149,13 +157,13 @@ export interface PlannedChild {
   /** The call that started it, where the tool recorded that. */
   readonly call: string | null;
   /** The child's entries when they lie among this session's records; empty when it has a file. */
-  readonly entries: readonly PlannedEntry[];
+  readonly entries: PlannedEntries;
 }
 
 /** The order of a session: which records make which entry. */
 export interface TranscriptPlan {
   readonly header: TranscriptHeader;
-  readonly entries: readonly PlannedEntry[];
+  readonly entries: PlannedEntries;
   readonly branches: readonly PlannedBranch[];
   /** The state of the to-do list at the end. */
   readonly tasks: readonly TranscriptTask[];

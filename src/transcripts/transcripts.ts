@@ -25,6 +25,7 @@ export type {
   FoundTranscript,
   PlannedBranch,
   PlannedChild,
+  PlannedEntries,
   PlannedEntry,
   SourceRange,
   SourceRecord,

@@ -25,8 +25,8 @@ export async function readAll(format: string, path: string, sourceId?: string): 
     return entries;
   };
   const { plan } = session;
-  const entries = await load(plan.entries);
-  const others = [...plan.branches, ...plan.children].flatMap((one) => one.entries);
+  const entries = await load([...plan.entries]);
+  const others = [...plan.branches, ...plan.children].flatMap((one) => [...one.entries]);
   const all = [...entries, ...(await load(others))];
   return { counted: countEntries(all), plan, entries, all };
 }

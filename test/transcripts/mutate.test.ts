@@ -94,7 +94,7 @@ async function readEverything(format: string, path: string): Promise<number> {
   for (const found of await findTranscripts(format, source)) {
     const session = await readTranscript(source, found);
     const { plan } = session;
-    const beside = [...plan.branches, ...plan.children].flatMap((one) => one.entries);
+    const beside = [...plan.branches, ...plan.children].flatMap((one) => [...one.entries]);
     const planned = [...plan.entries, ...beside];
     const entries: ForeignEntry[] = [];
     for (const one of planned) entries.push(await session.entry(one));

@@ -1,7 +1,7 @@
 /** The parts of a transcript beside its path: branches become forks, subagents children. */
 import type { EventOf } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
-import type { PlannedBranch, PlannedChild, PlannedEntry } from "../../transcripts/model.ts";
+import type { PlannedBranch, PlannedChild, PlannedEntries } from "../../transcripts/model.ts";
 import { forkSession } from "../branch/fork.ts";
 import type { Deps } from "../deps.ts";
 import { madeBefore, requestDeps } from "../log/request-scope.ts";
@@ -35,25 +35,33 @@ export async function forkBranches(
     forks.push(fork);
     await fill(fork, branch);
     // A branch may leave from a branch.
-    if (places !== null && entries.some((entry) => wanted.has(entry.id)))
+    if (places !== null && hasAny(entries, wanted))
       places = new Map([...(await placesOf(deps, fork, wanted, follows)), ...places]);
   }
   return forks;
+}
+
+function hasAny(entries: PlannedEntries, wanted: ReadonlySet<string>): boolean {
+  for (const { id } of entries) if (wanted.has(id)) return true;
+  return false;
 }
 
 type Places = ReadonlyMap<string, { readonly session: SessionId; readonly seq: number }>;
 
 /** A record of a compaction has no id: it is known by the entry before it. */
 function compactionsAfter(
-  paths: readonly (readonly PlannedEntry[])[],
+  paths: readonly PlannedEntries[],
   wanted: ReadonlySet<string>,
 ): ReadonlyMap<string, string> {
   const follows = new Map<string, string>();
-  for (const path of paths)
-    for (const [at, { id, kind }] of path.entries()) {
-      const before = path[at - 1];
-      if (kind === "compaction" && before !== undefined && wanted.has(id)) follows.set(before.id, id);
+  if (wanted.size === 0) return follows;
+  for (const path of paths) {
+    let before: string | null = null;
+    for (const { id, kind } of path) {
+      if (kind === "compaction" && before !== null && wanted.has(id)) follows.set(before, id);
+      before = id;
     }
+  }
   return follows;
 }
 
@@ -104,10 +112,7 @@ export async function childSource(source: TranscriptSource, child: PlannedChild)
   return { ...source, endsOpen: false, plan: { header, entries: child.entries, ...rest } };
 }
 
-async function firstWords(
-  source: TranscriptSource,
-  entries: readonly PlannedEntry[],
-): Promise<string | null> {
+async function firstWords(source: TranscriptSource, entries: PlannedEntries): Promise<string | null> {
   for await (const entry of source.entries(entries.slice(0, 1))) {
     const blocks = entry.kind === "compaction" ? [] : entry.blocks;
     const text = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(" ");

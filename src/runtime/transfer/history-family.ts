@@ -5,7 +5,7 @@
  */
 import type { EventOf } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
-import type { PlannedEntry } from "../../transcripts/model.ts";
+import type { PlannedEntries, PlannedEntry } from "../../transcripts/model.ts";
 import type { Deps } from "../deps.ts";
 import { readEvents } from "../read/event-reader.ts";
 import type { TranscriptSource } from "./history.ts";
@@ -17,9 +17,13 @@ const answersRead = 5;
 export async function familyOf(
   { world }: Pick<Deps, "world">,
   source: TranscriptSource,
-  entries: readonly PlannedEntry[],
+  entries: PlannedEntries,
 ): Promise<string | null> {
-  const answers = entries.filter(({ kind }) => kind === "answer").slice(0, answersRead);
+  const answers: PlannedEntry[] = [];
+  for (const entry of entries) {
+    if (answers.length === answersRead) break;
+    if (entry.kind === "answer") answers.push(entry);
+  }
   for await (const entry of source.entries(answers)) {
     if (entry.kind === "answer" && entry.messageId !== null)
       return world.digest("", `${source.plan.header.tool}\n${entry.messageId}`).slice(0, 16);

@@ -7,6 +7,7 @@ import type { Deps } from "../deps.ts";
 import { readEvents } from "../read/event-reader.ts";
 import type { TranscriptSource } from "./history.ts";
 import { cut } from "./history-entry.ts";
+import { addId, type IdChain } from "./history-order.ts";
 import type { KnownEntry } from "./history-texts.ts";
 
 /**
@@ -17,18 +18,13 @@ export async function restOfAnswer(
   { world, store }: Deps,
   session: SessionId,
   source: TranscriptSource,
-  {
-    known,
-    knownIds,
-    ids,
-  }: { readonly known: number; readonly knownIds: string; readonly ids: readonly string[] },
+  { known, knownIds, ids }: { readonly known: number; readonly knownIds: string; readonly ids: IdChain },
 ): Promise<(KnownEntry & { readonly rest: AnswerRest | null }) | "changed"> {
-  const planned = source.plan.entries[known - 1];
-  const isSame = ids[known] === knownIds;
+  const planned = source.plan.entries.at(known - 1);
+  const isSame = ids.last === knownIds;
   if (planned === undefined || (planned.kind !== "answer" && !isSame)) return "changed";
   const records = planned.records.toSorted((a, b) => (a.file === b.file ? a.from - b.from : 0));
-  const digestOf = (count: number): string =>
-    world.digest("", `${ids[known - 1] ?? ""}\n${planned.id}\n${count}`);
+  const digestOf = (count: number): string => addId(world, ids.before ?? "", planned, count);
   const count = isSame ? records.length : records.findIndex((_, at) => at > 0 && digestOf(at) === knownIds);
   if (count === -1) return "changed";
   const then = { ...planned, records: records.slice(0, count) };

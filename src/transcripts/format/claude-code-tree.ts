@@ -1,10 +1,11 @@
 /**
  * The tree of a Claude Code file: which records lie on the path to the leaf, which on other branches. It
- * keeps about 100 bytes a record, since a file of a gigabyte has a million of them.
+ * keeps about 80 bytes a record, since a file of a gigabyte has a million of them.
  *
  * A walk from the leaf to the root misses parallel calls: they are siblings, and each result hangs below its
  * own call. The path is completed by all records of its messages and all results of its calls.
  */
+import { CallLists, MessageLists } from "./claude-code-calls.ts";
 import { IdTable, NumberColumn } from "./id-table.ts";
 
 /** `link`: shown by the tool only, but other records hang below it. */
@@ -36,7 +37,7 @@ const meta = 16;
 
 export interface TreePath {
   /** Nodes in file order. */
-  readonly nodes: readonly number[];
+  readonly nodes: Int32Array;
   /** The shared node that this path leaves at; -1 when it shares none. */
   readonly leavesAt: number;
   /** The last node. */
@@ -45,22 +46,20 @@ export interface TreePath {
 
 export class ClaudeTree {
   readonly #ids = new IdTable();
-  readonly #nodeOfId = new NumberColumn();
+  readonly #nodeOfId = new NumberColumn(Int32Array);
+  readonly #idOfNode = new NumberColumn(Int32Array);
   readonly #from = new NumberColumn();
-  readonly #to = new NumberColumn();
-  readonly #parents = new NumberColumn();
+  readonly #bytes = new NumberColumn(Int32Array);
+  #parents = new NumberColumn(Int32Array);
   readonly #logical = new Map<number, number>();
   readonly #relinked = new Map<number, number>();
-  readonly #flags = new NumberColumn();
+  readonly #flags = new NumberColumn(Uint8Array);
   readonly #sessions = new IdTable();
-  readonly #sessionOf = new NumberColumn();
-  readonly #sessionNames: string[] = [];
-  readonly #messages = new IdTable();
-  readonly #messageOf = new NumberColumn();
-  readonly #uuids = new Map<number, string>();
-  readonly #callNode = new Map<string, number>();
-  readonly #results = new Map<string, number[]>();
+  #sessionOf = new NumberColumn(Int32Array);
+  #messages = new MessageLists();
+  readonly calls = new CallLists();
   #marks = new Uint8Array(0);
+  #completed = new Uint8Array(0);
   #own = none;
   #usesSidechains = false;
   gaps = 0;
@@ -81,23 +80,16 @@ export class ClaudeTree {
     }
     const node = this.size;
     this.#nodeOfId.set(id, node);
+    this.#idOfNode.push(id);
     this.#from.push(facts.from);
-    this.#to.push(facts.to);
+    this.#bytes.push(facts.to - facts.from);
     this.#parents.push(parent);
     if (facts.logicalParent !== null) this.#logical.set(node, this.#idOf(facts.logicalParent));
     const kind = nodeKinds.indexOf(facts.kind);
     this.#flags.push(kind | (facts.isSidechain ? sidechain : 0) | (facts.isMeta ? meta : 0));
-    const session = this.#sessions.add(facts.session);
-    this.#sessionNames[session] ??= facts.session;
-    this.#sessionOf.push(session);
-    this.#messageOf.push(facts.message === null ? none : this.#messages.add(facts.message));
-    if (facts.kind !== "link") this.#uuids.set(node, facts.uuid);
-    for (const call of facts.calls) if (!this.#callNode.has(call)) this.#callNode.set(call, node);
-    for (const result of facts.results) {
-      const known = this.#results.get(result);
-      if (known === undefined) this.#results.set(result, [node]);
-      else known.push(node);
-    }
+    this.#sessionOf.push(this.#sessions.add(facts.session));
+    this.#messages.add(node, facts.message);
+    this.calls.add(node, facts.calls, facts.results);
     return true;
   }
 
@@ -112,7 +104,8 @@ export class ClaudeTree {
   }
 
   uuid(node: number): string {
-    return this.#uuids.get(node) ?? `record ${node}`;
+    const isNamed = node >= 0 && node < this.size && this.kind(node) !== "link";
+    return isNamed ? this.#ids.text(this.#idOfNode.at(node)) : `record ${node}`;
   }
 
   nodeOf(uuid: string): number {
@@ -121,24 +114,17 @@ export class ClaudeTree {
   }
 
   message(node: number): number {
-    return this.#messageOf.at(node);
+    return this.#messages.messageOf(node);
   }
 
   range(node: number): { readonly from: number; readonly to: number } {
-    return { from: this.#from.at(node), to: this.#to.at(node) };
+    const from = this.#from.at(node);
+    return { from, to: from + this.#bytes.at(node) };
   }
 
-  resultsOf(call: string): readonly number[] {
-    return this.#results.get(call) ?? [];
-  }
-
-  callNode(call: string): number {
-    return this.#callNode.get(call) ?? none;
-  }
-
-  /** Calls whose record lies on a path, with and without a result. */
-  *calls(): Generator<{ readonly call: string; readonly node: number; readonly isPaired: boolean }> {
-    for (const [call, node] of this.#callNode) yield { call, node, isPaired: this.#results.has(call) };
+  /** How many messages there are: `message` is less. */
+  get messages(): number {
+    return this.#messages.size;
   }
 
   #isMeta = (node: number): boolean => (this.#flags.at(node) & meta) !== 0;
@@ -169,12 +155,22 @@ export class ClaudeTree {
       talksOutside = this.isOwn(node) && !this.#isSidechain(node) && this.#isTalk(node);
     // The file of a subagent has nothing but sidechain records.
     this.#usesSidechains = !talksOutside;
-    return this.#sessionNames[this.#own] ?? "";
+    return this.#own === none ? "" : this.#sessions.text(this.#own);
+  }
+
+  /** Forgets what only the order needs: ids, kinds, calls and ranges stay. */
+  release(): void {
+    this.#messages = new MessageLists();
+    this.#marks = new Uint8Array(0);
+    this.#completed = new Uint8Array(0);
+    this.#parents = new NumberColumn(Int32Array);
+    this.#sessionOf = new NumberColumn(Int32Array);
   }
 
   /** The path to the leaf first, then the other branches in file order. */
   paths(): { readonly main: TreePath; readonly branches: readonly TreePath[] } {
     this.#marks = new Uint8Array(this.size);
+    this.#completed = new Uint8Array(this.#messages.size);
     this.gaps = 0;
     const leaves = this.#leaves();
     let active = none;
@@ -211,7 +207,9 @@ export class ClaudeTree {
       else group.push(node);
     }
     return [...groups.values()].flatMap((nodes) =>
-      nodes.some(this.#isTalk) ? [{ nodes, leavesAt: none, leaf: nodes.at(-1) ?? none }] : [],
+      nodes.some(this.#isTalk)
+        ? [{ nodes: Int32Array.from(nodes), leavesAt: none, leaf: nodes.at(-1) ?? none }]
+        : [],
     );
   }
 
@@ -256,14 +254,14 @@ export class ClaudeTree {
 
   /** Walks up from a leaf to the first marked node, marks the way, and completes messages and results. */
   #collect(leaf: number): TreePath {
-    const found: number[] = [];
+    const found = new NumberColumn(Int32Array);
     const mark = (node: number): void => {
       if (this.#marks[node] !== 0 || !this.#isMain(node)) return;
       this.#marks[node] = 1;
       if (this.kind(node) !== "link") found.push(node);
     };
     let node = leaf;
-    const walked: number[] = [];
+    const walked = new NumberColumn(Int32Array);
     while (node !== none && this.#marks[node] === 0) {
       mark(node);
       this.#marks[node] = 2;
@@ -274,45 +272,21 @@ export class ClaudeTree {
         next = steps > walked.length ? none : this.#nodeAt(this.#parents.at(next));
       node = next;
     }
-    for (const one of walked) this.#marks[one] = 1;
+    for (let at = 0; at < walked.length; at++) this.#marks[walked.at(at)] = 1;
     this.#complete(found, mark);
-    return { nodes: found.toSorted((a, b) => a - b), leavesAt: node, leaf };
+    return { nodes: found.toInts().toSorted(), leavesAt: node, leaf };
   }
 
-  #complete(found: readonly number[], mark: (node: number) => void): void {
-    const messages = new Set(found.map((node) => this.#messageOf.at(node)).filter((one) => one !== none));
-    for (const node of this.#nodesOf(messages)) mark(node);
+  #complete(found: NumberColumn, mark: (node: number) => void): void {
+    // A message that another path has completed has no unmarked record.
+    for (let at = 0, end = found.length; at < end; at++) {
+      const message = this.#messages.messageOf(found.at(at));
+      if (message === none || this.#completed[message] === 1) continue;
+      this.#completed[message] = 1;
+      for (const one of this.#messages.nodesOf(message)) mark(one);
+    }
     for (let at = 0; at < found.length; at++)
-      for (const call of this.callsOf(found[at] ?? none))
-        for (const result of this.resultsOf(call)) mark(result);
-  }
-
-  #byMessage: Map<number, number[]> | undefined;
-  #byNode: Map<number, string[]> | undefined;
-
-  *#nodesOf(messages: ReadonlySet<number>): Generator<number> {
-    if (this.#byMessage === undefined) {
-      this.#byMessage = new Map();
-      for (let node = 0; node < this.size; node++) {
-        const message = this.#messageOf.at(node);
-        if (message === none) continue;
-        const known = this.#byMessage.get(message);
-        if (known === undefined) this.#byMessage.set(message, [node]);
-        else known.push(node);
-      }
-    }
-    for (const message of messages) yield* this.#byMessage.get(message) ?? [];
-  }
-
-  callsOf(node: number): readonly string[] {
-    if (this.#byNode === undefined) {
-      this.#byNode = new Map();
-      for (const [call, owner] of this.#callNode) {
-        const known = this.#byNode.get(owner);
-        if (known === undefined) this.#byNode.set(owner, [call]);
-        else known.push(call);
-      }
-    }
-    return this.#byNode.get(node) ?? [];
+      for (const call of this.calls.callsOf(found.at(at)))
+        for (const result of this.calls.resultsOf(call)) mark(result);
   }
 }

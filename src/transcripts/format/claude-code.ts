@@ -13,6 +13,7 @@ import type {
 } from "../model.ts";
 import type { SourceFile } from "../read/source-folder.ts";
 import * as record from "./claude-code-record.ts";
+import { ClaudePlanner } from "./claude-code-plan.ts";
 import { ClaudeScan } from "./claude-code-scan.ts";
 import type { TreePath } from "./claude-code-tree.ts";
 import type { TranscriptFormat } from "./format.ts";
@@ -64,9 +65,8 @@ function sessionAbove(path: string): string | null {
 
 class ClaudeCodeReader implements TranscriptReader {
   readonly #found: FoundTranscript;
-  readonly #interrupted = new Set<string>();
-  #entryOf: ReadonlyMap<number, string> = new Map();
   readonly #scan = new ClaudeScan();
+  #planner = new ClaudePlanner(this.#scan);
 
   constructor(found: FoundTranscript) {
     this.#found = found;
@@ -80,7 +80,13 @@ class ClaudeCodeReader implements TranscriptReader {
     this.#scan.scan(source);
   }
 
+  #plan: TranscriptPlan | undefined;
+
   plan(): TranscriptPlan {
+    return (this.#plan ??= this.#makePlan());
+  }
+
+  #makePlan(): TranscriptPlan {
     const tree = this.#scan.tree;
     const name =
       this.#scan.file
@@ -89,22 +95,22 @@ class ClaudeCodeReader implements TranscriptReader {
         ?.replace(/\.jsonl$/, "") ?? "";
     const session = tree.chooseSession(uuid.test(name) ? name : (this.#found.parentId ?? null));
     const { main, branches } = tree.paths();
-    const entryOf = new Map<number, string>();
-    this.#entryOf = entryOf;
-    const entries = this.#planPath(main, entryOf);
+    const planner = new ClaudePlanner(this.#scan);
+    this.#planner = planner;
+    const entries = planner.plan(main.nodes);
     const planned = branches.map((path): PlannedBranch => {
-      const own = this.#planPath(path, entryOf);
-      return {
-        id: tree.uuid(path.nodes.at(-1) ?? -1),
-        after: this.#entryAt(path.leavesAt, entryOf),
-        entries: own,
-      };
+      const own = planner.plan(path.nodes);
+      const after = planner.entryAt(path.leavesAt);
+      return { id: tree.uuid(path.nodes.at(-1) ?? -1), after, entries: own };
     });
-    const inline = tree.sidechains().map((path) => this.#planChild(session, path, entryOf));
+    const inline = tree.sidechains().map((path) => this.#planChild(session, path));
     const children = [...this.#scan.children].map(([agent, call]): PlannedChild => {
       return { sourceId: `${session}:${agent}`, call, entries: [] };
     });
-    const paired = [...tree.calls()].filter(({ node }) => entryOf.has(node));
+    let unpairedCalls = 0;
+    for (const node of tree.calls.unpaired()) unpairedCalls += planner.entryOf(node) === null ? 0 : 1;
+    planner.release();
+    tree.release();
     const files = new Set(this.#found.files.map((file) => file.split("/").at(-1)));
     const isAgent =
       this.#scan.agent !== null && (agentFile.test(this.#scan.file) || this.#found.parentId !== null);
@@ -138,98 +144,21 @@ class ClaudeCodeReader implements TranscriptReader {
       otherUsage: null,
       report: this.#scan.report.report({
         gaps: tree.gaps,
-        unpairedCalls: paired.filter(({ isPaired }) => !isPaired).length,
+        unpairedCalls,
         missingAttachments: this.#scan.persisted.filter((file) => !files.has(file)).length,
       }),
     };
   }
 
-  #planChild(session: string, path: TreePath, entryOf: Map<number, string>): PlannedChild {
-    const prompt = path.nodes
-      .map((node) => this.#scan.sidechainPrompts.get(node))
-      .find((text) => text !== undefined);
+  #planChild(session: string, { nodes }: TreePath): PlannedChild {
+    const prompt = Array.from(nodes, (node) => this.#scan.sidechainPrompts.get(node)).find(
+      (text) => text !== undefined,
+    );
     return {
-      sourceId: `${session}:${this.#scan.tree.uuid(path.nodes[0] ?? -1)}`,
+      sourceId: `${session}:${this.#scan.tree.uuid(nodes[0] ?? -1)}`,
       call: prompt === undefined ? null : (this.#scan.prompts.get(prompt) ?? null),
-      entries: this.#planPath(path, entryOf),
+      entries: this.#planner.plan(nodes),
     };
-  }
-
-  /** The entry of a node, or of the nearest record above it that has one, in file order. */
-  #entryAt(node: number, entryOf: ReadonlyMap<number, string>): string | null {
-    for (let at = node; at >= 0; at--) {
-      const entry = entryOf.get(at);
-      if (entry !== undefined) return entry;
-    }
-    return null;
-  }
-
-  #planPath({ nodes }: TreePath, entryOf: Map<number, string>): PlannedEntry[] {
-    const tree = this.#scan.tree;
-    const entries: (PlannedEntry & { records: SourceRange[] })[] = [];
-    const answers = new Map<number | string, (typeof entries)[number]>();
-    const rangeOf = (node: number): SourceRange => ({ file: this.#scan.file, ...tree.range(node) });
-    const begin = (node: number, kind: ForeignEntry["kind"]): (typeof entries)[number] => {
-      const entry = { id: tree.uuid(node), kind, records: [rangeOf(node)] };
-      entries.push(entry);
-      entryOf.set(node, entry.id);
-      return entry;
-    };
-    for (const node of nodes) {
-      const kind = tree.kind(node);
-      const last = entries.at(-1);
-      if (kind === "answer") {
-        const message = tree.message(node);
-        const known = message === -1 ? undefined : answers.get(message);
-        if (known === undefined) answers.set(message === -1 ? `${node}` : message, begin(node, "answer"));
-        else {
-          known.records.push(rangeOf(node));
-          entryOf.set(node, known.id);
-        }
-      } else if (kind === "boundary") begin(node, "compaction");
-      else if (kind === "summary") {
-        if (last?.kind === "compaction" && last.records.length === 1) {
-          last.records.push(rangeOf(node));
-          entryOf.set(node, last.id);
-        } else begin(node, "compaction");
-      } else if (kind === "result") begin(node, "input");
-      else if (kind !== "link") begin(node, "input");
-      if (this.#scan.interruptions.has(node)) {
-        const answer = entries.findLast((entry) => entry.kind === "answer");
-        if (answer !== undefined) this.#interrupted.add(answer.id);
-      }
-    }
-    return this.#attachResults(entries, nodes, entryOf);
-  }
-
-  /** Moves the records of results to the answers that hold their calls. */
-  #attachResults(
-    entries: readonly (PlannedEntry & { records: SourceRange[] })[],
-    nodes: readonly number[],
-    entryOf: Map<number, string>,
-  ): PlannedEntry[] {
-    const tree = this.#scan.tree;
-    const byId = new Map(entries.map((entry) => [entry.id, entry]));
-    const wanted = new Map<number, Set<string>>();
-    const calls = nodes.flatMap((node) => tree.callsOf(node).map((call) => ({ call, node })));
-    for (const { call, node } of calls)
-      for (const result of tree.resultsOf(call)) {
-        const owner = entryOf.get(node);
-        if (owner !== undefined && result !== node) (wanted.get(result) ?? setIn(wanted, result)).add(owner);
-      }
-    const moved = new Set<string>();
-    for (const [result, owners] of wanted) {
-      const id = tree.uuid(result);
-      for (const owner of owners)
-        byId.get(owner)?.records.push({ file: this.#scan.file, ...tree.range(result) });
-      // A record may hold text beside its results: then it is an input, too.
-      if (tree.kind(result) === "result" && !this.#scan.saysMore.has(result)) {
-        moved.add(id);
-        const [owner] = owners;
-        if (owner !== undefined) entryOf.set(result, owner);
-      }
-    }
-    return entries.filter(({ id, kind }) => kind !== "input" || !moved.has(id));
   }
 
   entry(planned: PlannedEntry, records: readonly SourceRecord[]): ForeignEntry {
@@ -241,7 +170,7 @@ class ClaudeCodeReader implements TranscriptReader {
       source: records.map(({ file, from, to }) => ({ file, from, to })),
     };
     if (planned.kind === "answer")
-      return { ...origin, ...record.answerOf(values, this.#interrupted.has(planned.id)) };
+      return { ...origin, ...record.answerOf(values, this.#planner.interrupted.has(planned.id)) };
     if (planned.kind === "input") return { ...origin, kind: "input", ...this.#inputOf(first) };
     const boundary = values.find((value) => value["subtype"] === "compact_boundary") ?? {};
     const summary = values.find((value) => value["isCompactSummary"] === true) ?? {};
@@ -266,7 +195,7 @@ class ClaudeCodeReader implements TranscriptReader {
     }
     const { blocks, results } = record.contentOf(value);
     // The result of a call that the file does not have is context.
-    const orphans = results.filter(({ id }) => this.#scan.tree.callNode(id ?? "") === -1);
+    const orphans = results.filter(({ id }) => !this.#scan.tree.calls.has(id ?? ""));
     const typed = results.length === 0 && record.typedByPerson(value, record.firstText(blocks));
     return {
       from: typed ? "user" : "context",
@@ -276,12 +205,6 @@ class ClaudeCodeReader implements TranscriptReader {
 
   #keptFrom(boundary: Fields): string | null {
     const kept = this.#scan.kept.get(this.#scan.tree.nodeOf(nameOf(boundary["uuid"]) ?? ""));
-    return kept === undefined ? null : (this.#entryOf.get(this.#scan.tree.nodeOf(kept)) ?? null);
+    return kept === undefined ? null : this.#planner.entryOf(this.#scan.tree.nodeOf(kept));
   }
-}
-
-function setIn(map: Map<number, Set<string>>, key: number): Set<string> {
-  const made = new Set<string>();
-  map.set(key, made);
-  return made;
 }

@@ -275,7 +275,10 @@ class CodexReader implements TranscriptReader {
         forkedFrom: nameOf(meta["forked_from_id"]),
       },
       entries: (speaks ? this.#drafts : [...this.#drafts, ...this.#events]).map(plainDraft),
-      branches: this.#branches.map((branch) => ({ ...branch, entries: branch.entries.map(plainDraft) })),
+      branches: this.#branches.map((branch) => ({
+        ...branch,
+        entries: Array.from(branch.entries, plainDraft),
+      })),
       tasks: this.#tasks.tasks,
       children: [...this.#children].map(([sourceId, call]) => ({ sourceId, call, entries: [] })),
       otherUsage: this.#otherUsage,

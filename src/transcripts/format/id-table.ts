@@ -1,21 +1,70 @@
 /**
- * Numbers ids in the order of their first appearance. A UUID takes 24 bytes in typed arrays: a file of a
- * gigabyte has a million of them, and a map of strings would need several times the memory.
+ * Columns and ids in typed arrays: a file of a gigabyte has a million records, and maps of strings would need
+ * several times the memory.
  */
 
 const empty = -1;
+const columnBits = 14;
+const columnMask = (1 << columnBits) - 1;
 
+type Cells = Float64Array | Int32Array | Uint8Array;
+
+/** A list of numbers in typed arrays. It grows by pieces, so that nothing is copied. */
+export class NumberColumn {
+  readonly #pieces: Cells[] = [];
+  readonly #cells: new (length: number) => Cells;
+  #length = 0;
+
+  constructor(cells: new (length: number) => Cells = Float64Array) {
+    this.#cells = cells;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  push(value: number): void {
+    if ((this.#length & columnMask) === 0) this.#pieces.push(new this.#cells(1 << columnBits));
+    this.set(this.#length++, value);
+  }
+
+  /** All values, as whole numbers. */
+  toInts(): Int32Array {
+    const all = new Int32Array(this.#length);
+    for (let at = 0; at < this.#length; at++) all[at] = this.at(at);
+    return all;
+  }
+
+  at(index: number): number {
+    return this.#pieces[index >> columnBits]?.[index & columnMask] ?? 0;
+  }
+
+  set(index: number, value: number): void {
+    const piece = this.#pieces[index >> columnBits];
+    if (piece !== undefined) piece[index & columnMask] = value;
+  }
+}
+
+const pieceBytes = 262_144;
+/** Longer ids, and those with characters beyond Latin-1, are rare: they stay strings. */
+const packedMax = 255;
+const uuidBytes = 16;
+/** Positions are 32-bit numbers. */
+const piecesMax = 8_000;
+
+/** Numbers ids in the order of their first appearance. A UUID takes about 30 bytes. */
 export class IdTable {
-  #keys = new Uint32Array(4 * 1024);
-  #slots = new Int32Array(4 * 1024).fill(empty);
-  #uuids = 0;
-  /** Number of an id by the index of its UUID. */
-  #numbers = new Int32Array(1024);
-  readonly #others = new Map<string, number>();
-  #size = 0;
+  readonly #pieces: Uint8Array[] = [];
+  #used = pieceBytes;
+  /** Where the bytes of an id begin: its length, 0 for a UUID, then its bytes. -1: it is a string. */
+  readonly #begins = new NumberColumn(Int32Array);
+  #slots = new Int32Array(1024).fill(empty);
+  readonly #strings = new Map<string, number>();
+  readonly #stringOf = new Map<number, string>();
+  readonly #packed = new Uint8Array(packedMax + 1);
 
   get size(): number {
-    return this.#size;
+    return this.#begins.length;
   }
 
   /** The number of an id, given now if it has none. */
@@ -28,106 +77,116 @@ export class IdTable {
     return this.#lookup(id, false);
   }
 
+  /** The id of a number. */
+  text(number: number): string {
+    const begin = this.#begins.at(number);
+    if (begin === empty) return this.#stringOf.get(number) ?? "";
+    const piece = this.#pieces[Math.floor(begin / pieceBytes)] ?? new Uint8Array();
+    const at = (begin % pieceBytes) + 1;
+    const length = piece[at - 1] ?? 0;
+    const bytes = Buffer.from(piece.buffer, at, length || uuidBytes);
+    if (length > 0) return bytes.toString("latin1");
+    const hex = bytes.toString("hex");
+    const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)];
+    return parts.join("-");
+  }
+
   #lookup(id: string, insert: boolean): number {
-    const words = uuidWords(id);
-    if (words === undefined) return this.#lookupOther(id, insert);
-    const [a, b, c, d] = words;
+    const length = pack(id, this.#packed);
+    if (length === empty) return this.#lookupString(id, insert);
     const mask = this.#slots.length - 1;
-    for (let slot = (a ^ Math.imul(d, 0x9e3779b1) ^ (b << 7) ^ c) & mask; ; slot = (slot + 1) & mask) {
-      const index = this.#slots[slot] ?? empty;
-      if (index === empty) return insert ? this.#insert(slot, words) : empty;
-      const at = index * 4;
-      if (
-        this.#keys[at] === a &&
-        this.#keys[at + 1] === b &&
-        this.#keys[at + 2] === c &&
-        this.#keys[at + 3] === d
-      )
-        return this.#numbers[index] ?? empty;
+    for (let slot = hashOf(this.#packed, length) & mask; ; slot = (slot + 1) & mask) {
+      const number = this.#slots[slot] ?? empty;
+      if (number === empty && this.#pieces.length > piecesMax) return this.#lookupString(id, insert);
+      if (number === empty) return insert ? this.#insert(slot, length) : empty;
+      if (this.#isAt(number, length)) return number;
     }
   }
 
-  #lookupOther(id: string, insert: boolean): number {
-    const known = this.#others.get(id);
+  #isAt(number: number, length: number): boolean {
+    const begin = this.#begins.at(number);
+    const piece = this.#pieces[Math.floor(begin / pieceBytes)];
+    if (piece === undefined) return false;
+    const at = begin % pieceBytes;
+    for (let i = 0; i < length; i++) if (piece[at + i] !== this.#packed[i]) return false;
+    return true;
+  }
+
+  #lookupString(id: string, insert: boolean): number {
+    const known = this.#strings.get(id);
     if (known !== undefined) return known;
     if (!insert) return empty;
-    this.#others.set(id, this.#size);
-    return this.#size++;
+    const number = this.size;
+    this.#strings.set(id, number);
+    this.#stringOf.set(number, id);
+    this.#begins.push(empty);
+    return number;
   }
 
-  #insert(slot: number, words: readonly [number, number, number, number]): number {
-    const index = this.#uuids++;
-    if (index * 4 + 4 > this.#keys.length) {
-      this.#keys = grown(this.#keys, new Uint32Array(this.#keys.length * 2));
-      this.#numbers = grown(this.#numbers, new Int32Array(this.#numbers.length * 2));
+  #insert(slot: number, length: number): number {
+    if (this.#used + length > pieceBytes) {
+      this.#pieces.push(new Uint8Array(pieceBytes));
+      this.#used = 0;
     }
-    this.#keys.set(words, index * 4);
-    this.#numbers[index] = this.#size;
-    this.#slots[slot] = index;
-    if (this.#uuids * 2 > this.#slots.length) this.#rehash();
-    return this.#size++;
+    this.#pieces.at(-1)?.set(this.#packed.subarray(0, length), this.#used);
+    const number = this.size;
+    this.#begins.push((this.#pieces.length - 1) * pieceBytes + this.#used);
+    this.#used += length;
+    this.#slots[slot] = number;
+    if (this.size * 3 > this.#slots.length * 2) this.#rehash();
+    return number;
   }
 
   #rehash(): void {
     this.#slots = new Int32Array(this.#slots.length * 2).fill(empty);
     const mask = this.#slots.length - 1;
-    for (let index = 0; index < this.#uuids; index++) {
-      const [a = 0, b = 0, c = 0, d = 0] = this.#keys.subarray(index * 4, index * 4 + 4);
-      let slot = (a ^ Math.imul(d, 0x9e3779b1) ^ (b << 7) ^ c) & mask;
+    for (let number = 0; number < this.size; number++) {
+      const begin = this.#begins.at(number);
+      const piece = this.#pieces[Math.floor(begin / pieceBytes)];
+      if (piece === undefined) continue;
+      const at = begin % pieceBytes;
+      let slot = hashOf(piece.subarray(at), 1 + ((piece[at] ?? 0) || uuidBytes)) & mask;
       while (this.#slots[slot] !== empty) slot = (slot + 1) & mask;
-      this.#slots[slot] = index;
+      this.#slots[slot] = number;
     }
   }
 }
 
-function grown<A extends Uint32Array | Int32Array>(from: A, to: A): A {
-  to.set(from);
-  return to;
+/** The number of bytes that an id takes, its length included; -1 when it is kept as a string. */
+function pack(id: string, to: Uint8Array): number {
+  if (id.length === 36 && packUuid(id, to)) return 1 + uuidBytes;
+  if (id.length === 0 || id.length > packedMax) return empty;
+  to[0] = id.length;
+  for (let i = 0; i < id.length; i++) {
+    const code = id.charCodeAt(i);
+    if (code > 0xff) return empty;
+    to[i + 1] = code;
+  }
+  return 1 + id.length;
 }
 
 /** Only the lower-case form is packed: the id must come out as it went in. */
-function uuidWords(id: string): readonly [number, number, number, number] | undefined {
-  if (id.length !== 36) return undefined;
-  const words: [number, number, number, number] = [0, 0, 0, 0];
+function packUuid(id: string, to: Uint8Array): boolean {
+  to[0] = 0;
   let digit = 0;
   for (let i = 0; i < 36; i++) {
     const code = id.charCodeAt(i);
     if (i === 8 || i === 13 || i === 18 || i === 23) {
-      if (code !== 0x2d) return undefined;
+      if (code !== 0x2d) return false;
       continue;
     }
     const value =
       code >= 0x30 && code <= 0x39 ? code - 0x30 : code >= 0x61 && code <= 0x66 ? code - 0x57 : -1;
-    if (value === -1) return undefined;
-    words[digit >> 3] = ((words[digit >> 3] ?? 0) << 4) | value;
+    if (value === -1) return false;
+    const at = 1 + (digit >> 1);
+    to[at] = digit % 2 === 0 ? value << 4 : (to[at] ?? 0) | value;
     digit += 1;
   }
-  return [words[0] >>> 0, words[1] >>> 0, words[2] >>> 0, words[3] >>> 0];
+  return true;
 }
 
-/** A list of numbers in a typed array that grows. */
-export class NumberColumn {
-  #values = new Float64Array(1024);
-  #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
-
-  push(value: number): void {
-    if (this.#length === this.#values.length) {
-      const wider = new Float64Array(this.#length * 2);
-      wider.set(this.#values);
-      this.#values = wider;
-    }
-    this.#values[this.#length++] = value;
-  }
-
-  at(index: number): number {
-    return this.#values[index] ?? 0;
-  }
-
-  set(index: number, value: number): void {
-    this.#values[index] = value;
-  }
+function hashOf(bytes: Uint8Array, length: number): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < length; i++) hash = Math.imul(hash ^ (bytes[i] ?? 0), 0x01000193);
+  return hash ^ (hash >>> 15);
 }

@@ -268,8 +268,8 @@ interface Addition {
 }
 
 /**
- * The most that one append takes, in records and in bytes of the source. No entry is split over two. Four
- * times as many would be as fast, and take 80 MB more of memory.
+ * The most that one append takes, in records and in bytes of the source. No entry is split over two. Larger
+ * batches take more memory and are no faster.
  */
 const batchRecordsMax = 250;
 const tasksMax = 500;

@@ -65,3 +65,22 @@ test("a wrong format, target, file or session is an error that lists the choices
     assert.match(stderr, message);
   }
 });
+
+test("a file without messages is an error, and nothing is written", async () => {
+  const { folder, skein } = folderWithGolden();
+  const garbage: [string, string, string][] = [
+    ["claude-code", "garbage.jsonl", "not json\n\u0000\u0001 at all\n"],
+    ["codex", "rollout-2026-11-10T10-00-00-22222222-2222-4222-8222-222222222229.jsonl", "not json\n"],
+    ["pi", "other.jsonl", '{"a":1}\n{"b":2}\n'],
+    ["claude-code", "empty.jsonl", ""],
+  ];
+  for (const [format, name, text] of garbage) {
+    const path = join(folder, name);
+    const out = join(folder, "out.md");
+    writeFileSync(path, text);
+    const { code, stdout, stderr } = await skein.here("convert", format, "markdown", path, "--out", out);
+    assert.notEqual(code, 0, `${format} ${name}: ${stdout}`);
+    assert.match(stderr, /convert: .*(no messages of|holds no)/, name);
+    assert.ok(!existsSync(out), name);
+  }
+});

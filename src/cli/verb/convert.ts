@@ -4,6 +4,7 @@ import { quote } from "../../core/ids.ts";
 import type {
   FoundTranscript,
   SourceFolder,
+  TranscriptFormat,
   TranscriptReport,
   WrittenTranscript,
 } from "../../transcripts/transcripts.ts";
@@ -40,10 +41,11 @@ export const convert = verb({
     checkTarget(to);
     await using folder = new SourceFolder(path);
     const found = chooseSession(await format.find(folder), { path, from, session: options.session });
-    const file = await openOutput(options.out, out, { store: place, replace: options.force, untilStopped });
     const session = await readWithProgress(out, found, (progress) =>
       loadTranscript(folder, found, { progress }),
     );
+    if (session.entries.length === 0) throw withoutMessages(path, format, session.plan.report);
+    const file = await openOutput(options.out, out, { store: place, replace: options.force, untilStopped });
     const written = writeTranscript(to, session);
     const lines = [...reportLines(session.plan.report), ...sourceLines(folder), ...leftLines(to, written)];
     for (const line of lines) out.note(oneLine(line));
@@ -59,6 +61,17 @@ export const convert = verb({
     );
   },
 });
+
+/** A file of another kind parses as nothing: it is no empty session. */
+function withoutMessages(
+  path: string,
+  { title, expects }: TranscriptFormat,
+  report: TranscriptReport,
+): SkeinError {
+  return new SkeinError("invalid", `convert: ${quote(path)}: no messages of ${title}; expected ${expects}`, {
+    hint: [...reportLines(report).map(oneLine), "check FROM and FILE"].join("; "),
+  });
+}
 
 async function* chunksOf(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);

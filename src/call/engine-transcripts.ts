@@ -19,6 +19,12 @@ const Imported = () =>
     entries: Count,
     added: Count,
     branches: z.array(SessionId),
+    /** Null when this import did not read all of the source. */
+    redacted: Count.nullable(),
+    redactedKinds: z.record(z.string(), Count),
+    unknown: Count,
+    damaged: Count,
+    tooLarge: Count,
   });
 
 export const engineTranscripts = {

@@ -83,6 +83,15 @@ export interface TranscriptResult {
   /** Entries that were written now. */
   readonly added: number;
   readonly branches: readonly SessionId[];
+  /** Secrets removed on the way in; null when this import did not read all of the source. */
+  readonly redacted: number | null;
+  readonly redactedKinds: Readonly<Record<string, number>>;
+  /** Records of kinds that this version does not know: kept with the original, not shown. */
+  readonly unknown: number;
+  /** Records that did not parse, with those too large. */
+  readonly damaged: number;
+  /** Records of more than 64 MB. */
+  readonly tooLarge: number;
 }
 
 /** Options of `uploadTranscript`. */

@@ -364,7 +364,19 @@ const textOf = (blocks: readonly TranscriptBlock[]): string =>
     .filter((text) => text !== "")
     .join("\n");
 
-const resultOf = ({ found, status, reason, session, added, plan, branches }: ImportedTranscript) => ({
+const sum = (counts: Readonly<Record<string, number>> = {}): number =>
+  Object.values(counts).reduce((all, one) => all + one, 0);
+
+const resultOf = ({
+  found,
+  status,
+  reason,
+  session,
+  added,
+  plan,
+  branches,
+  redactions,
+}: ImportedTranscript) => ({
   key: "",
   session,
   status,
@@ -374,6 +386,11 @@ const resultOf = ({ found, status, reason, session, added, plan, branches }: Imp
   entries: plan?.entries.length ?? 0,
   added,
   branches,
+  redacted: redactions?.count ?? null,
+  redactedKinds: redactions?.kinds ?? {},
+  unknown: sum(plan?.report.unknownTypes),
+  damaged: plan?.report.damagedCount ?? 0,
+  tooLarge: plan?.report.tooLarge ?? 0,
 });
 
 /** The ending tells formats apart; nothing else of a name that a caller chose is used. */

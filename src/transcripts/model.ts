@@ -183,6 +183,8 @@ export interface TranscriptReport {
   /** Lines that did not parse, with the reason; at most 100 are listed, all are counted. */
   readonly damaged: readonly { readonly range: SourceRange; readonly reason: string }[];
   readonly damagedCount: number;
+  /** Records of more than 64 MB, which are skipped. `damagedCount` includes them. */
+  readonly tooLarge: number;
   readonly gaps: number;
   readonly unpairedCalls: number;
   readonly missingAttachments: number;

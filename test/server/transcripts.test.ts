@@ -85,6 +85,24 @@ test("titles, projects and previews of found transcripts show no secrets", async
   assert.doesNotMatch(JSON.stringify(results), new RegExp(`${token}|${registered}`));
 });
 
+test("an import counts redacted secrets, unknown kinds and damaged records", async () => {
+  using home = makeTranscriptHome();
+  await using place = await served({ transcripts: home.transcripts });
+  const client = engineAt(place.server.url, { token: place.token });
+  const token = `ghp_${"k3Jd8sQ2".repeat(4)}Zx91`;
+  const lines = claudeText(transcriptId(6), "/home/ann/x", `Push with ${token}`);
+  const text = `${lines}{"type":"hologram","note":"h"}\n{"type":"hologram"}\n{"torn\n`;
+  const [made] = await client.uploadTranscript(new Blob([text]), { tool: "claude-code" });
+  assert.deepEqual(
+    [made?.status, made?.redacted, made?.unknown, made?.damaged, made?.tooLarge],
+    ["new", 1, 2, 1, 0],
+  );
+  assert.equal(Object.values(made?.redactedKinds ?? {})[0], 1);
+  const [same] = await client.uploadTranscript(new Blob([text]), { tool: "claude-code" });
+  assert.deepEqual([same?.status, same?.redacted], ["same", null]);
+  await client.close();
+});
+
 test("a caller names keys, never paths, and needs the scope operate", async () => {
   using home = makeTranscriptHome();
   await using place = await served({ transcripts: home.transcripts });

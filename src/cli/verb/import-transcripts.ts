@@ -163,10 +163,12 @@ function totals(results: readonly ImportedTranscript[]): string[] {
   const sum = (pick: (one: ImportedTranscript) => number): number =>
     results.reduce((all, one) => all + pick(one), 0);
   const unknown = sum(({ plan }) => total(plan?.report.unknownTypes));
-  const damaged = sum(({ plan }) => plan?.report.damagedCount ?? 0);
+  const tooLarge = sum(({ plan }) => plan?.report.tooLarge ?? 0);
+  const damaged = sum(({ plan }) => plan?.report.damagedCount ?? 0) - tooLarge;
   const unread = [
     ...(unknown === 0 ? [] : [`${plural(unknown, "record")} of unknown kinds`]),
     ...(damaged === 0 ? [] : [plural(damaged, "damaged record")]),
+    ...(tooLarge === 0 ? [] : [`${plural(tooLarge, "record")} too large`]),
   ];
   return [
     `${plural(results.length, "session")}: ${words || "none found"}`,

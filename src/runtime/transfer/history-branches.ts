@@ -100,6 +100,7 @@ export async function childSource(source: TranscriptSource, child: PlannedChild)
     gaps: 0,
     unpairedCalls: 0,
     missingAttachments: 0,
+    tooLarge: 0,
     timesOutOfOrder: 0,
   };
   const header = {

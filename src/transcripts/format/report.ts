@@ -1,4 +1,5 @@
 /** Counts what a reader sees, for the report at the end. */
+import { tooLong } from "../read/splitter.ts";
 import type { SourceRange, TranscriptReport, TranscriptUsage } from "../model.ts";
 
 const maxListed = 100;
@@ -10,6 +11,7 @@ export class ReportCounter {
   readonly #unmapped = new Map<string, number>();
   readonly #damaged: { range: SourceRange; reason: string }[] = [];
   #damagedCount = 0;
+  #tooLarge = 0;
   #lastMs = -Infinity;
   #timesOutOfOrder = 0;
   gaps = 0;
@@ -30,6 +32,7 @@ export class ReportCounter {
 
   damage(range: SourceRange, reason: string): void {
     this.#damagedCount += 1;
+    if (reason.endsWith(tooLong)) this.#tooLarge += 1;
     if (this.#damaged.length < maxListed) this.#damaged.push({ range, reason });
   }
 
@@ -47,6 +50,7 @@ export class ReportCounter {
       unmapped: Object.fromEntries(this.#unmapped),
       damaged: this.#damaged,
       damagedCount: this.#damagedCount,
+      tooLarge: this.#tooLarge,
       gaps: this.gaps + gaps,
       unpairedCalls: this.unpairedCalls + unpairedCalls,
       missingAttachments: this.missingAttachments + missingAttachments,

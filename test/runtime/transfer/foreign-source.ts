@@ -93,6 +93,7 @@ export function sourceOf(
       gaps: 0,
       unpairedCalls: 1,
       missingAttachments: 0,
+      tooLarge: 0,
       timesOutOfOrder: 0,
       unmapped: {},
     },

@@ -95,6 +95,17 @@ const words: Readonly<Record<TranscriptResult["status"], string>> = {
   found: "Found",
 };
 
+/** What the import removed or could not show. */
+function countsOf({ redacted, unknown, damaged, tooLarge }: TranscriptResult): string[] {
+  const counts: readonly (readonly [number, string])[] = [
+    [redacted ?? 0, "redacted"],
+    [unknown, "of unknown kinds"],
+    [damaged - tooLarge, "damaged"],
+    [tooLarge, "too large"],
+  ];
+  return counts.flatMap(([many, what]) => (many === 0 ? [] : [`${many} ${what}`]));
+}
+
 export function Result({ of }: { readonly of: TranscriptResult | undefined }): ReactNode {
   if (of === undefined) return null;
   const { session, status, reason } = of;
@@ -107,7 +118,8 @@ export function Result({ of }: { readonly of: TranscriptResult | undefined }): R
     );
   return (
     <>
-      <Link to={sessionPath(session)}>Open</Link> <span className="soft small">{words[status]}</span>
+      <Link to={sessionPath(session)}>Open</Link>{" "}
+      <span className="soft small">{[words[status], ...countsOf(of)].join(" · ")}</span>
     </>
   );
 }

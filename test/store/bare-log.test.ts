@@ -13,7 +13,7 @@ conformance({
   capabilities: [],
   skip: {
     "a fork 1,000 deep reads its first and last record": "this driver walks the lineage with every read",
-    "a fork is taken at the greatest depth and refused beyond":
+    "a fork is accepted at the maximum depth and refused beyond":
       "this driver walks the lineage with every read",
   },
   open: async (world) => {

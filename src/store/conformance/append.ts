@@ -8,18 +8,18 @@ import type { Expect } from "../port.ts";
 
 export const appendCases: readonly ConformanceCase[] = [
   { name: "appends are dense and chained", run: densely },
-  { name: "a record comes back as it was given", run: verbatim },
-  { name: "unicode and 1 MiB contents come back byte for byte", run: largeContents },
+  { name: "a record is returned as it was written", run: verbatim },
+  { name: "Unicode and 1 MiB contents are returned byte for byte", run: largeContents },
   { name: "the workspace has its own log", run: workspaceLog },
-  { name: "each expectation holds where it should and nowhere else", run: expectations },
+  { name: "each expectation accepts the matching head and no other", run: expectations },
   { name: "a stale head is refused and nothing is written", run: staleHead },
   { name: "a head of another history is refused and nothing is written", run: otherHead },
-  { name: "a session's first append says what the index shows", run: firstIndex },
-  { name: "several logs are appended to as one", run: severalLogs },
-  { name: "of several parts one refused means none is written", run: allOrNone },
+  { name: "a session's first append sets the index columns", run: firstIndex },
+  { name: "an append to several logs is atomic", run: severalLogs },
+  { name: "one refused part refuses the whole append", run: allOrNone },
   { name: "one log twice in one append is refused", run: oneLogTwice },
-  { name: "parts are judged in order", run: partsInOrder },
-  { name: "a key is found before the fence, the fence before the head", run: orderOfRefusals },
+  { name: "parts are checked in order", run: partsInOrder },
+  { name: "the key is checked before the epoch, the epoch before the head", run: orderOfRefusals },
   { name: "a key is a duplicate in its own log only", run: keysOfOneLog },
   { name: "a refused append leaves its keys free", run: keysOfRefused },
   { name: "two appends at once: one refusal does not fail the other", run: twoAtOnce },
@@ -30,8 +30,8 @@ export const appendCases: readonly ConformanceCase[] = [
   { name: "a lease is taken, renewed, released, fenced", run: leaseOfLife },
   { name: "an append over several logs with a superseded epoch is fenced", run: fencedAmongSeveral },
   { name: "an expired lease is in force until another holder takes it", run: leaseRunsOut },
-  { name: "an append is refused beyond its most records and taken at it", run: mostRecords },
-  { name: "an append is refused beyond its most logs and taken at it", run: mostLogs },
+  { name: "an append is accepted at the record limit and refused beyond", run: mostRecords },
+  { name: "an append is accepted at the log limit and refused beyond", run: mostLogs },
 ];
 
 async function densely(bench: Bench): Promise<void> {

@@ -17,15 +17,15 @@ import { isError, opened, partOf, readAll, seqsOf, startOfTime } from "./bench.t
 import type { Store } from "../port.ts";
 
 export const blobCases: readonly ConformanceCase[] = [
-  { name: "blobs come back byte for byte", run: byteForByte },
-  { name: "a blob that is there already is not kept twice", run: keptOnce },
-  { name: "a blob that breaks off is not there", run: brokenOff },
-  { name: "a blob stays while a record refers to it, and goes with the last", run: referredTo },
-  { name: "stats counts what is kept", run: figures },
+  { name: "blobs are returned byte for byte", run: byteForByte },
+  { name: "an existing blob is not stored twice", run: keptOnce },
+  { name: "a blob whose stream fails is not stored", run: brokenOff },
+  { name: "a blob is deleted with the last record that refers to it", run: referredTo },
+  { name: "stats counts the stored records, sessions and blobs", run: figures },
   { name: "query refuses anything but one read-only statement", run: queryRefuses },
-  { name: "after close everything rejects, and close may be called twice", run: closing },
+  { name: "after close every call rejects, and close is idempotent", run: closing },
   { name: "records survive reopening", run: reopening, reopens: true },
-  { name: "derived things and blobs survive reopening", run: reopeningDerived, reopens: true },
+  { name: "derived data and blobs survive reopening", run: reopeningDerived, reopens: true },
 ];
 
 async function bytesOf(store: Store, hash: string): Promise<Uint8Array | undefined> {

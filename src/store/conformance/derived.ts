@@ -18,17 +18,17 @@ import {
 import type { Projection } from "../port.ts";
 
 export const derivedCases: readonly ConformanceCase[] = [
-  { name: "the nearest snapshot at or before a position", run: nearest },
+  { name: "snapshot returns the nearest at or before a position", run: nearest },
   { name: "snapshots are found through the lineage", run: throughLineage },
   { name: "a deleted parent's snapshots serve its forks", run: snapshotsOfDeleted },
-  { name: "projections refuse a step from elsewhere", run: steps },
-  { name: "of two steps from one place one is taken", run: stepsAtOnce },
-  { name: "search finds records that hold every word, the latest first", run: everyWord },
-  { name: "search does not mind case and diacritics", run: caseAndMarks },
-  { name: "search finds beginnings with a star, and nothing for no word", run: starAndNothing },
-  { name: "search keeps to a session and to its limits", run: searchLimits },
-  { name: "search forgets a text that is given again without its words", run: textAgain },
-  { name: "clearDerived leaves logs", run: cleared },
+  { name: "a projection step from another position is rejected", run: steps },
+  { name: "of two projection steps from one position one is accepted", run: stepsAtOnce },
+  { name: "search finds records that contain every word, latest first", run: everyWord },
+  { name: "search ignores case and diacritics", run: caseAndMarks },
+  { name: "search finds prefixes with a star, and nothing for an empty query", run: starAndNothing },
+  { name: "search respects the session filter and the limits", run: searchLimits },
+  { name: "search does not find a text that was replaced", run: textAgain },
+  { name: "clearDerived keeps the logs", run: cleared },
 ];
 
 async function nearest(bench: Bench): Promise<void> {

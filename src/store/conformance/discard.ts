@@ -4,7 +4,7 @@ import { assertWhole, type Bench, type ConformanceCase } from "./bench.ts";
 import { alone, end, made } from "./receive.ts";
 
 export const discardCases: readonly ConformanceCase[] = [
-  { name: "what finished forks share of a discarded log stays", run: sharedOfDiscarded },
+  { name: "discarding a log keeps the prefix that finished forks share", run: sharedOfDiscarded },
 ];
 
 async function sharedOfDiscarded(bench: Bench): Promise<void> {

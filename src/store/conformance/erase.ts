@@ -9,20 +9,20 @@ import type { Part, Projection } from "../port.ts";
 
 export const eraseCases: readonly ConformanceCase[] = [
   { name: "erasing takes contents and salts, and nothing else", run: nothingElse },
-  { name: "what an append writes itself is not erased with it", run: notItself },
-  { name: "erasing what is erased, or has no content, counts nothing", run: twice },
-  { name: "a fork loses the prefix that it shares, and only that", run: sharedPrefix },
-  { name: "a fork erases what it shares for everybody", run: throughFork },
+  { name: "an erasing append keeps its own contents", run: notItself },
+  { name: "erasing counts only contents that were there", run: twice },
+  { name: "erasing in a parent erases the shared prefix of a fork and nothing else", run: sharedPrefix },
+  { name: "erasing in a fork erases the shared prefix for the whole family", run: throughFork },
   { name: "a fork that outlives its parent can still be erased", run: afterParent },
-  { name: "an append that is refused erases nothing", run: refused },
-  { name: "ranges that make no sense are refused", run: nonsense },
-  { name: "at most so many contents are erased with one append", run: edge },
-  { name: "search forgets what is erased", run: search },
-  { name: "a step of the projections from before an erasure is not taken after it", run: lateStep },
-  { name: "the feed gives what is erased without its content", run: feed },
-  { name: "a blob goes with the last content that refers to it", run: blobs },
-  { name: "scrubbing is harmless, and leaves nothing to scrub", run: scrubbing },
-  { name: "what is erased stays erased when the store is opened again", run: reopened, reopens: true },
+  { name: "a refused append erases nothing", run: refused },
+  { name: "invalid ranges are refused", run: nonsense },
+  { name: "one append erases at most the limit of contents", run: edge },
+  { name: "search does not find erased contents", run: search },
+  { name: "a projection step from before an erasure is rejected after it", run: lateStep },
+  { name: "the feed returns erased records without content", run: feed },
+  { name: "a blob is deleted with the last content that refers to it", run: blobs },
+  { name: "scrubbing loses nothing, and a second scrub finds nothing", run: scrubbing },
+  { name: "erased contents stay erased after reopening", run: reopened, reopens: true },
 ];
 
 type Ranges = NonNullable<Part["erase"]>;

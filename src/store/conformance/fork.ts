@@ -9,28 +9,28 @@ import type { Part } from "../port.ts";
 
 export const forkCases: readonly ConformanceCase[] = [
   { name: "a fork shares its parent's prefix and chains from it", run: sharesPrefix },
-  { name: "parent and fork go on without disturbing one another", run: goOnApart },
+  { name: "appends to a parent and to its fork are independent", run: goOnApart },
   { name: "a fork of a fork inside the shared prefix", run: forkInsidePrefix },
   { name: "a fork is at least as recent as its fork point", run: noOlder },
   { name: "a fork copies nothing", run: copiesNothing },
   { name: "a fork 1,000 deep reads its first and last record", run: deep },
-  { name: "a fork is taken at the greatest depth and refused beyond", run: mostDeep },
+  { name: "a fork is accepted at the maximum depth and refused beyond", run: mostDeep },
   {
     name: "a fork of a missing position is refused and nothing is written",
     run: forkOfNothing,
     needs: ["maintenance"],
   },
-  { name: "a fork begins a session and joins none that is there", run: forkBegins },
+  { name: "a fork opens a new session and is refused for an existing one", run: forkBegins },
   { name: "a parent and its fork are opened in one append", run: forkOfSameAppend },
   { name: "a fork may use a key of its parent again", run: keysOfFork },
   { name: "a fork starts without a lease", run: leaseOfFork },
-  { name: "a deleted session is gone from everywhere", run: deletedIsGone, needs: ["maintenance"] },
+  { name: "a deleted session is in no list, search or feed", run: deletedIsGone, needs: ["maintenance"] },
   {
     name: "a feed page smaller than a deleted session yields what follows it",
     run: feedPastDeleted,
     needs: ["maintenance"],
   },
-  { name: "a deleted session is not written any more", run: deletedIsClosed, needs: ["maintenance"] },
+  { name: "a deleted session accepts no append", run: deletedIsClosed, needs: ["maintenance"] },
   {
     name: "a deletion is checked and is all or none like any part",
     run: deletionChecked,

@@ -8,17 +8,17 @@ import { append, dropped, entryOf, opened, partOf, startOfTime } from "./bench.t
 import type { IndexEntry, SessionFilter, SessionRow } from "../port.ts";
 
 export const listCases: readonly ConformanceCase[] = [
-  { name: "list shows what the index knows and what the log says", run: wholeRow },
+  { name: "list returns the index columns and the head of the log", run: wholeRow },
   { name: "list puts the most recently active first", run: order },
   { name: "list filters by agent and status", run: byAgentAndStatus },
-  { name: "list filters by labels, all of which must agree", run: byLabels },
-  { name: "list filters by text as it stands, whatever the case of ASCII letters", run: byText },
+  { name: "list filters by labels, all of which must match", run: byLabels },
+  { name: "list filters by literal text, ignoring ASCII case", run: byText },
   { name: "list filters by activity", run: byActivity },
-  { name: "list filters by all of it together", run: byAll },
-  { name: "list pages without loss where many are active at one moment", run: pagesOfTies },
-  { name: "list pages hold while sessions come, go and move", run: pagesWhileActive },
-  { name: "list gives at most so many rows", run: mostRows },
-  { name: "the index is corrected without a record", run: corrected },
+  { name: "list combines all filters", run: byAll },
+  { name: "list pages lose nothing when many sessions have the same time", run: pagesOfTies },
+  { name: "list pages stay consistent while sessions are added, deleted and changed", run: pagesWhileActive },
+  { name: "list returns at most the limit of rows", run: mostRows },
+  { name: "the index can be corrected without a record", run: corrected },
   { name: "endingWith finds sessions by the end of their ids", run: endings },
 ];
 

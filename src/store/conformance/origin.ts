@@ -19,7 +19,7 @@ export const originCases: readonly ConformanceCase[] = [
     run: receivedByOrigin,
     needs: ["index", "receive"],
   },
-  { name: "a store that was opened again finds sessions by their origin", run: reopened, reopens: true },
+  { name: "sessions are found by their origin after reopening", run: reopened, reopens: true },
 ];
 
 const openedBy = (bench: Bench, body: unknown, type = "session.opened"): Promise<SessionId> =>

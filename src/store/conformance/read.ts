@@ -6,18 +6,18 @@ import { append, draftOf, drafts, feedAll, forked, opened, partOf, readAll } fro
 import { seqsOf, startOfTime, upTo } from "./bench.ts";
 
 export const readCases: readonly ConformanceCase[] = [
-  { name: "nothing is read of a log that is not there", run: nothingThere },
-  { name: "a range holds both its ends, and nothing beyond the head", run: rangeEnds },
-  { name: "types and reverse", run: typesAndReverse },
-  { name: "without contents everything else is there", run: withoutContents },
-  { name: "a page holds at most so many records", run: pageOfRecords },
-  { name: "a page holds at most so many bytes, and at least one record", run: pageOfBytes },
+  { name: "reading a missing log returns nothing", run: nothingThere },
+  { name: "a range includes both ends and nothing beyond the head", run: rangeEnds },
+  { name: "read filters by type and reverses", run: typesAndReverse },
+  { name: "read without contents returns all other fields", run: withoutContents },
+  { name: "a page holds at most the limit of records", run: pageOfRecords },
+  { name: "a page holds at most the limit of bytes, and at least one record", run: pageOfBytes },
   { name: "a page of one type is never empty before the end", run: pageOfRareType },
   { name: "seqAt finds the first position not before a moment", run: seqAtMoment },
-  { name: "the feed gives every record once and keeps order", run: feedOnce },
-  { name: "a position at the end of the feed goes on with what comes later", run: feedGoesOn },
-  { name: "a page of the feed holds at most so many records and bytes", run: feedPages },
-  { name: "watch tells of an append until it is ended", run: watching },
+  { name: "the feed returns every record once, in order", run: feedOnce },
+  { name: "a position at the end of the feed continues with later records", run: feedGoesOn },
+  { name: "a page of the feed respects the limits of records and bytes", run: feedPages },
+  { name: "watch notifies of appends until it is closed", run: watching },
 ];
 
 async function nothingThere(bench: Bench): Promise<void> {

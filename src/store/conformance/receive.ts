@@ -8,23 +8,23 @@ import type { Bench, ConformanceCase } from "./bench.ts";
 import type { FinishRequest, ReceivedRecord, Reception, Store } from "../port.ts";
 
 export const receiveCases: readonly ConformanceCase[] = [
-  { name: "a received log is unseen until it is finished, and then as it was", run: unseenThenWhole },
-  { name: "what was received goes on after reopening", run: goesOn, reopens: true },
-  { name: "records are received dense and chained, all of a batch or none", run: denseAndChained },
-  { name: "several logs are received at once, and one that is wrong fails alone", run: atOnce },
-  { name: "what is here already is passed over if it is the same", run: passedOver },
-  { name: "a log ends where it is said to end, or nothing is finished", run: endsThere },
-  { name: "what is discarded leaves nothing behind", run: discarded },
-  { name: "a copy is read and forked, and not written", run: copies },
-  { name: "a prefix is there for its forks only, and goes with the last", run: prefixes },
-  { name: "a prefix becomes a session when the rest of it comes", run: prefixGrows },
-  { name: "a fork may name a parent that is not here", run: namedOnly },
-  { name: "more of a log that is here is unseen until it is finished", run: tails },
+  { name: "a received log is invisible until it is finished, then identical", run: unseenThenWhole },
+  { name: "receiving resumes after reopening", run: goesOn, reopens: true },
+  { name: "received batches are dense and chained, and all or nothing", run: denseAndChained },
+  { name: "several logs are received at once, and an invalid one fails alone", run: atOnce },
+  { name: "records that are present already are skipped when identical", run: passedOver },
+  { name: "finish rejects a log that does not end at the announced head", run: endsThere },
+  { name: "discarding leaves nothing behind", run: discarded },
+  { name: "a copy can be read and forked, not written", run: copies },
+  { name: "a prefix is visible to its forks only, and is deleted with the last", run: prefixes },
+  { name: "a prefix becomes a session when the rest is received", run: prefixGrows },
+  { name: "a fork may have a parent that is not in the store", run: namedOnly },
+  { name: "additions to an existing log are invisible until finished", run: tails },
   { name: "a session that was deleted is received as a prefix only", run: deletedStays },
-  { name: "the feed gives what arrives, to those who are past it too", run: feedOfArrivals },
-  { name: "the feed's page ends within an arrival and goes on there", run: feedWithin },
+  { name: "the feed returns received records, also to readers past that position", run: feedOfArrivals },
+  { name: "a page of the feed can end within a received log, and the next continues there", run: feedWithin },
   { name: "received records keep their blobs", run: blobsOfReceived },
-  { name: "a blob that no record refers to can be given back", run: blobGivenBack },
+  { name: "an unreferenced blob can be released", run: blobGivenBack },
 ];
 
 /** A log as another store has it. */

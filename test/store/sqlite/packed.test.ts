@@ -20,11 +20,11 @@ conformance({
   },
   skip: {
     ...Object.fromEntries(packCases.map(({ name }) => [name, "it packs by itself"])),
-    "stats counts what is kept": "it counts segments where this store has some",
+    "stats counts the stored records, sessions and blobs": "it counts segments where this store has some",
     "query refuses anything but one read-only statement": "nothing is packed",
-    "a fork is taken at the greatest depth and refused beyond": "nothing is packed",
-    "scrubbing is harmless, and leaves nothing to scrub": "nothing is packed",
-    "a blob that is there already is not kept twice": "nothing is packed",
-    "blobs come back byte for byte": "nothing is packed",
+    "a fork is accepted at the maximum depth and refused beyond": "nothing is packed",
+    "scrubbing loses nothing, and a second scrub finds nothing": "nothing is packed",
+    "an existing blob is not stored twice": "nothing is packed",
+    "blobs are returned byte for byte": "nothing is packed",
   },
 });

@@ -27,7 +27,7 @@ const change = (key: string, from: DiffItem | null, to: DiffItem | null) => ({
 
 test("each side is held against what both had in common", () => {
   const base = [item("rate", 4.1), item("note", { a: 1, b: 2 }), item("old", "x")];
-  const deeds = compareItems(
+  const changes = compareItems(
     [
       change("rate", item("rate", 4.2), item("rate", 4.6)),
       change("note", item("note", { b: 2, a: 1 }), null),
@@ -36,8 +36,8 @@ test("each side is held against what both had in common", () => {
       change("right", null, item("right", 1)),
     ],
     base,
-  ).map(({ key, base: was, leftDeed, rightDeed }) => [key, was?.value ?? null, leftDeed, rightDeed]);
-  assert.deepEqual(deeds, [
+  ).map(({ key, base: was, leftChange, rightChange }) => [key, was?.value ?? null, leftChange, rightChange]);
+  assert.deepEqual(changes, [
     ["rate", 4.1, "changed", "changed"],
     ["note", { a: 1, b: 2 }, null, "retracted"],
     ["old", "x", "retracted", "changed"],
@@ -48,7 +48,7 @@ test("each side is held against what both had in common", () => {
 
 test("without anything in common all was added", () => {
   const [one] = compareItems([change("rate", item("rate", 1), item("rate", 2))], []);
-  assert.deepEqual([one?.base, one?.leftDeed, one?.rightDeed], [null, "added", "added"]);
+  assert.deepEqual([one?.base, one?.leftChange, one?.rightChange], [null, "added", "added"]);
 });
 
 test("fields of a state are shown in words", () => {

@@ -3,7 +3,7 @@
  * the log is escaped, and the page's own policy forbids the rest.
  */
 import { exact } from "./moment.ts";
-import { verdictOf, type TextBlock, type Scene, type Story } from "./transcript.ts";
+import { verdictOf, type TextBlock, type Scene, type TranscriptPage } from "./transcript.ts";
 
 /** Returns the bytes of an image; null when it is missing. */
 export type ReadImage = (hash: string) => Promise<Uint8Array | null>;
@@ -30,8 +30,8 @@ header p, .at, footer { color: #999; } td, th { border-color: #444; } .ok { colo
 
 export const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
-export async function* htmlOf(story: Story, read: ReadImage): AsyncGenerator<string> {
-  const { id, title, objective, status, agent, model, head, verified } = story;
+export async function* htmlOf(page: TranscriptPage, read: ReadImage): AsyncGenerator<string> {
+  const { id, title, objective, status, agent, model, head, verified } = page;
   const facts = [id, status, ...[agent, model].filter((fact) => fact !== null)];
   yield `<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n`;
   yield `<meta http-equiv="Content-Security-Policy" content="${policy}">\n`;
@@ -39,10 +39,10 @@ export async function* htmlOf(story: Story, read: ReadImage): AsyncGenerator<str
   yield `<title>${escaped(title)}</title>\n<style>${style}</style>\n</head>\n<body>\n`;
   yield `<header><h1>${escaped(title)}</h1><p>${escaped(facts.join(" · "))}</p>`;
   yield `<div class="text">${escaped(objective)}</div></header>\n<main>\n`;
-  for await (const scene of story.scenes()) yield await sceneHtml(scene, read);
-  yield `</main>\n<section><h1>What it knows</h1>\n${itemsHtml(story)}</section>\n`;
+  for await (const scene of page.scenes()) yield await sceneHtml(scene, read);
+  yield `</main>\n<section><h1>What it knows</h1>\n${itemsHtml(page)}</section>\n`;
   const color = verified.ok ? "ok" : "bad";
-  yield `<footer><h1>Verification</h1><p class="${color}">${escaped(verdictOf(story))}</p>`;
+  yield `<footer><h1>Verification</h1><p class="${color}">${escaped(verdictOf(page))}</p>`;
   yield `<p>Head: ${head.seq} <code>${escaped(head.hash)}</code></p></footer>\n</body>\n</html>\n`;
 }
 
@@ -69,7 +69,7 @@ async function saidHtml(said: TextBlock, read: ReadImage): Promise<string> {
   return `<img alt="an image" src="data:${said.mediaType};base64,${base64}">`;
 }
 
-function itemsHtml({ items }: Story): string {
+function itemsHtml({ items }: TranscriptPage): string {
   if (items.length === 0) return "<p>Nothing was recorded.</p>";
   const rows = items.map(({ kind, key, status, value, because, erased }) => {
     const shown = erased ? "(erased)" : typeof value === "string" ? value : (JSON.stringify(value) ?? "");

@@ -1,24 +1,24 @@
 /** A session as Markdown. Foreign text is fenced or quoted: it cannot pass for the page itself. */
 import { escapeHtml } from "./markdown-escape.ts";
 import { exact } from "./moment.ts";
-import { verdictOf, type TextBlock, type Scene, type Story } from "./transcript.ts";
+import { verdictOf, type TextBlock, type Scene, type TranscriptPage } from "./transcript.ts";
 import { oneLine } from "./text.ts";
 
-export async function* markdownOf(story: Story): AsyncGenerator<string> {
-  const { id, objective, status, agent, model, head } = story;
-  yield `# ${heading(story.title)}\n\n`;
+export async function* markdownOf(page: TranscriptPage): AsyncGenerator<string> {
+  const { id, objective, status, agent, model, head } = page;
+  yield `# ${heading(page.title)}\n\n`;
   yield `- session: \`${id}\`\n- status: ${status}\n`;
   if (agent !== null) yield `- agent: ${heading(agent)}\n`;
   if (model !== null) yield `- model: ${heading(model)}\n`;
   yield `\n${quoted(objective)}\n\n## Transcript\n\n`;
-  for await (const scene of story.scenes()) yield sceneText(scene);
+  for await (const scene of page.scenes()) yield sceneText(scene);
   yield "## What it knows\n\n";
-  for (const { kind, key, value, because, status: task } of story.items) {
+  for (const { kind, key, value, because, status: task } of page.items) {
     const state = task === null || task === undefined ? "" : ` (${task})`;
     yield `- ${kind} **${heading(key)}**${state}: ${heading(plain(value))}\n`;
     if (typeof because === "string") yield `  because ${heading(because)}\n`;
   }
-  yield `\n## Verification\n\n${heading(verdictOf(story))}\n\nHead: ${head.seq} \`${head.hash}\`\n`;
+  yield `\n## Verification\n\n${heading(verdictOf(page))}\n\nHead: ${head.seq} \`${head.hash}\`\n`;
 }
 
 function sceneText({ seq, at, title, said, lost }: Scene): string {

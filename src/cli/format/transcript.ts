@@ -17,7 +17,7 @@ import type { Session } from "../../runtime/engine/session.ts";
 import type { VerifyReport } from "../../runtime/govern/verify.ts";
 
 /** The header and footer of a page. */
-export interface Story {
+export interface TranscriptPage {
   readonly id: string;
   readonly title: string;
   readonly objective: string;
@@ -47,7 +47,7 @@ export type TextBlock =
   | { readonly kind: "code"; readonly text: string }
   | { readonly kind: "image"; readonly blob: string; readonly mediaType: string };
 
-export async function storyOf(session: Session): Promise<Story> {
+export async function transcriptPageOf(session: Session): Promise<TranscriptPage> {
   const [{ standing, mind }, view] = [await session.fold(), await session.state()];
   const { seq, hash } = await session.head();
   const goal = view.objective ?? "an objective that was erased";
@@ -164,7 +164,7 @@ function asCode(value: unknown): TextBlock[] {
 }
 
 /** The result of the verification, in one line. */
-export function verdictOf({ verified, head }: Story): string {
+export function verdictOf({ verified, head }: TranscriptPage): string {
   const { ok, records, contents, erased, firstBad } = verified;
   const gone = erased === 0 ? "" : `, ${erased} erased`;
   const counted = `${records} records and ${contents} contents${gone}`;

@@ -154,12 +154,12 @@ async function* pageOf(session: Session, format: string, store: Store): AsyncGen
     for await (const record of session.records()) yield Buffer.from(`${jsonText(record)}\n`);
     return;
   }
-  const { storyOf } = await import("../format/transcript.ts");
-  const story = await storyOf(session);
+  const { transcriptPageOf } = await import("../format/transcript.ts");
+  const page = await transcriptPageOf(session);
   const texts =
     format === "html"
-      ? (await import("../format/transcript-html.ts")).htmlOf(story, (hash) => readImage(store, hash))
-      : (await import("../format/transcript-markdown.ts")).markdownOf(story);
+      ? (await import("../format/transcript-html.ts")).htmlOf(page, (hash) => readImage(store, hash))
+      : (await import("../format/transcript-markdown.ts")).markdownOf(page);
   for await (const text of texts) yield Buffer.from(text);
 }
 

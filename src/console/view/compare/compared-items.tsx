@@ -31,8 +31,20 @@ export function ComparedItems({ items, left, right }: ComparedItemsProps): React
             <Before item={item} />
           </h3>
           <div className="compare-sides">
-            <Cell item={item.left} against={item.right} deed={item.leftDeed} base={item.base} side={left} />
-            <Cell item={item.right} against={item.left} deed={item.rightDeed} base={item.base} side={right} />
+            <Cell
+              item={item.left}
+              against={item.right}
+              change={item.leftChange}
+              base={item.base}
+              side={left}
+            />
+            <Cell
+              item={item.right}
+              against={item.left}
+              change={item.rightChange}
+              base={item.base}
+              side={right}
+            />
           </div>
         </article>
       ))}
@@ -46,8 +58,8 @@ export function ComparedItems({ items, left, right }: ComparedItemsProps): React
 }
 
 /** The common value before, if both have changed it. */
-function Before({ item: { base, leftDeed, rightDeed } }: { readonly item: Comparison }): ReactNode {
-  if (base === null || leftDeed === null || rightDeed === null) return null;
+function Before({ item: { base, leftChange, rightChange } }: { readonly item: Comparison }): ReactNode {
+  if (base === null || leftChange === null || rightChange === null) return null;
   return (
     <span className="compare-before">
       before: <bdi>{base.erased ? "erased" : brief(valueText(base.value), 120)}</bdi>
@@ -55,27 +67,26 @@ function Before({ item: { base, leftDeed, rightDeed } }: { readonly item: Compar
   );
 }
 
-const deeds = { added: "added", changed: "changed", retracted: "retracted" } as const;
 const tones = { added: "good", changed: "warn", retracted: "bad" } as const;
 
 interface CellProps {
   readonly item: DiffItem | null;
   readonly against: DiffItem | null;
-  readonly deed: StepView;
+  readonly change: StepView;
   readonly base: DiffItem | null;
   readonly side: Side;
 }
 
-function Cell({ item, against, deed, base, side }: CellProps): ReactNode {
-  const change = deed === null ? (base === null ? "absent" : "unchanged") : deeds[deed];
+function Cell({ item, against, change, base, side }: CellProps): ReactNode {
+  const label = change ?? (base === null ? "absent" : "unchanged");
   return (
-    <div className="compare-cell" data-quiet={deed === null || undefined}>
+    <div className="compare-cell" data-quiet={change === null || undefined}>
       <div className="row wrap">
         <span className="compare-whose cut small soft" dir="auto">
           {side.title}
         </span>
-        <span className="mark" data-tone={deed === null ? undefined : tones[deed]}>
-          {change}
+        <span className="mark" data-tone={change === null ? undefined : tones[change]}>
+          {label}
         </span>
         {item === null || item.status === null ? null : <span className="mark">{item.status}</span>}
       </div>

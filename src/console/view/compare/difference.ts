@@ -17,8 +17,8 @@ export interface Comparison {
   readonly base: DiffItem | null;
   readonly left: DiffItem | null;
   readonly right: DiffItem | null;
-  readonly leftDeed: StepView;
-  readonly rightDeed: StepView;
+  readonly leftChange: StepView;
+  readonly rightChange: StepView;
 }
 
 /** The items that differ. A change that both made is not a difference. */
@@ -35,15 +35,15 @@ export function compareItems(
       base: was,
       left: from,
       right: to,
-      leftDeed: deedOf(was, from),
-      rightDeed: deedOf(was, to),
+      leftChange: changeOf(was, from),
+      rightChange: changeOf(was, to),
     };
   });
 }
 
 const nameOf = ({ kind, key }: { readonly kind: string; readonly key: string }): string => `${kind}/${key}`;
 
-function deedOf(was: DiffItem | null, is: DiffItem | null): StepView {
+function changeOf(was: DiffItem | null, is: DiffItem | null): StepView {
   if (was === null) return is === null ? null : "added";
   if (is === null) return "retracted";
   return partsOf(was) === partsOf(is) ? null : "changed";

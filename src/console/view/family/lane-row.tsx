@@ -9,7 +9,7 @@ import { Status } from "../../ui/status.tsx";
 import { sessionPath } from "../../route.ts";
 import { choicesOf, type Acts } from "./act.ts";
 import type { Lane } from "./layout.ts";
-import { placeOf, storyOf, titleOf, titlesAmong, type Node, type SessionCost } from "./relative.ts";
+import { placeOf, originLines, titleOf, titlesAmong, type Node, type SessionCost } from "./relative.ts";
 
 interface LaneRowProps {
   readonly lane: Lane;
@@ -51,7 +51,7 @@ export function LaneRow(props: LaneRowProps): ReactNode {
             <Status status={node.status} />
           </div>
           <Under {...props} node={node} />
-          <span className="aside">{storyOf(node, nameOf).join(". ")}</span>
+          <span className="aside">{originLines(node, nameOf).join(". ")}</span>
         </div>
         {choices.length === 0 ? null : (
           <Menu label={`Actions for ${nameOf(lane.session)}`} choices={choices} kind="quiet">

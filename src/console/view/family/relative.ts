@@ -38,7 +38,7 @@ export function titlesAmong(
 }
 
 /** Its origin and its merges, as text. */
-export function storyOf(node: Node, nameOf: (session: string) => string): readonly string[] {
+export function originLines(node: Node, nameOf: (session: string) => string): readonly string[] {
   const { parent, merged, headSeq, status, copy } = node;
   return [
     parent === null

@@ -33,7 +33,7 @@ export function Head(): ReactNode {
         <Title key={title} title={title} />
         <Facts />
       </div>
-      {at === null ? <Deeds /> : null}
+      {at === null ? <SessionActions /> : null}
     </header>
   );
 }
@@ -137,7 +137,7 @@ const hostOf = (holder: string): string => holder.replace(/\/.*$/s, "");
 const unpricedWords = (calls: number): string =>
   calls === 0 ? "Model cost" : `${calls} model calls of unknown price`;
 
-function Deeds(): ReactNode {
+function SessionActions(): ReactNode {
   const scope = useScope();
   const { state, session, reread } = scope;
   const me = useMe();
@@ -152,7 +152,7 @@ function Deeds(): ReactNode {
   };
   const may = (command: Parameters<typeof mayIn>[1]): boolean => mayWrite(me) && mayIn(status, command);
   return (
-    <div className="row session-deeds">
+    <div className="row session-actions">
       {status === "running" && may("interrupt") ? (
         <Button act={doing(() => session.interrupt(), "Interrupt requested.")}>Interrupt</Button>
       ) : null}

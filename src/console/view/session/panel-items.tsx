@@ -67,7 +67,7 @@ function ItemRow({ item, ask }: { readonly item: Item; readonly ask: Ask }): Rea
         {status === "dropped" ? <span className="mark">dropped</span> : null}
       </div>
       {ask === null ? null : (
-        <Menu kind="quiet" label={`Actions for ${brief(key, 60)}`} choices={deedsOf(scope, item, ask)}>
+        <Menu kind="quiet" label={`Actions for ${brief(key, 60)}`} choices={itemActions(scope, item, ask)}>
           <Icon name="more" />
         </Menu>
       )}
@@ -113,7 +113,7 @@ function Tick({ item, isShut }: { readonly item: Item; readonly isShut: boolean 
   );
 }
 
-function deedsOf(scope: Scope, item: Item, ask: NonNullable<Ask>) {
+function itemActions(scope: Scope, item: Item, ask: NonNullable<Ask>) {
   const { session, reread } = scope;
   const { kind, key } = item;
   const drop = async (): Promise<void> => {

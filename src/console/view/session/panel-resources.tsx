@@ -24,13 +24,13 @@ const resources: readonly (readonly [keyof UsedAmount, string, (value: number) =
 export function Budget({ ask }: { readonly ask: Ask }): ReactNode {
   const scope = useScope();
   const { limits, used } = scope.state.budget;
-  const deeds = (
+  const actions = (
     <AskButton ask={ask} form={() => budgetForm(scope)} label="Change the budget">
       Change
     </AskButton>
   );
   return (
-    <Section title="Budget" deeds={deeds}>
+    <Section title="Budget" actions={actions}>
       {() => (
         <dl className="facts small budget">
           {resources.map(([name, title, say]) => (

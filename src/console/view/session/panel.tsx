@@ -64,7 +64,7 @@ function Sections(): ReactNode {
 function Objective({ add }: { readonly add: ReactNode }): ReactNode {
   const { objective } = useScope().state;
   return (
-    <Section title="Objective" deeds={add}>
+    <Section title="Objective" actions={add}>
       {() =>
         objective === null || objective === "" ? (
           <p className="faint">None, or erased.</p>
@@ -82,7 +82,7 @@ function Window(): ReactNode {
   return (
     <Section
       title="Context window"
-      deeds={
+      actions={
         <Link className="small" to={sessionPath(id, "context", { at })}>
           Context
         </Link>

@@ -10,7 +10,7 @@ interface SectionProps {
   /** The default, until the user toggles it. */
   readonly isOpen?: boolean;
   /** A button or two next to the title. */
-  readonly deeds?: ReactNode;
+  readonly actions?: ReactNode;
   readonly children: () => ReactNode;
 }
 
@@ -25,7 +25,7 @@ function remembered(title: string): boolean | null {
   }
 }
 
-export function Section({ title, count, isOpen = true, deeds, children }: SectionProps): ReactNode {
+export function Section({ title, count, isOpen = true, actions, children }: SectionProps): ReactNode {
   const [chosen, setChosen] = useState(() => remembered(title));
   const shown = chosen ?? isOpen;
   const turn = (): void => {
@@ -46,7 +46,7 @@ export function Section({ title, count, isOpen = true, deeds, children }: Sectio
             {count === undefined || count === 0 ? null : <span className="faint number">{count}</span>}
           </button>
         </h2>
-        {deeds}
+        {actions}
       </div>
       {shown ? <div className="section-body">{children()}</div> : null}
     </section>

@@ -9,16 +9,16 @@ import type { SessionEvent } from "../../../core/event.ts";
 import type { Range, Ranges } from "../../../core/range.ts";
 import { transcriptTypes } from "../../../core/transcript.ts";
 
-export interface Tale {
+export interface TranscriptWindow {
   /** All events of transcript types between two positions, except for holes in rewound ranges. */
   readonly events: readonly SessionEvent[];
   readonly fromSeq: number;
   readonly toSeq: number;
 }
 
-export interface Teller {
+export interface TranscriptLoader {
   /** Null before the first read. */
-  readonly tale: Cell<Tale | null>;
+  readonly loaded: Cell<TranscriptWindow | null>;
   readonly isReading: Cell<boolean>;
   readonly error: Cell<unknown>;
   /** Goes up when it restarts at its end. */
@@ -61,20 +61,24 @@ const readFrom =
   };
 
 /** Up to a position, as many as fit a page. */
-async function before(read: Read, toSeq: number, limit = pageEvents): Promise<Tale> {
+async function before(read: Read, toSeq: number, limit = pageEvents): Promise<TranscriptWindow> {
   if (toSeq < 1) return { events: [], fromSeq: 1, toSeq: 0 };
   const events = await read({ toSeq, reverse: true, limit });
   return { events, fromSeq: events.length < limit ? 1 : (events[0]?.seq ?? 1), toSeq };
 }
 
-async function following(read: Read, fromSeq: number, endSeq: number): Promise<Tale> {
+async function following(read: Read, fromSeq: number, endSeq: number): Promise<TranscriptWindow> {
   const events = await read({ fromSeq, toSeq: endSeq, limit: pageEvents });
   const isAll = events.length < pageEvents;
   return { events, fromSeq, toSeq: isAll ? endSeq : (events.at(-1)?.seq ?? endSeq) };
 }
 
 /** Both, one after the other; beyond the limit, the other end is dropped. */
-export function joined(first: Tale, second: Tale, keep: "first" | "second"): Tale {
+export function joined(
+  first: TranscriptWindow,
+  second: TranscriptWindow,
+  keep: "first" | "second",
+): TranscriptWindow {
   const events = [...first.events, ...second.events];
   const whole = { events, fromSeq: first.fromSeq, toSeq: second.toSeq };
   if (events.length <= heldEvents) return whole;
@@ -86,9 +90,9 @@ export function joined(first: Tale, second: Tale, keep: "first" | "second"): Tal
   return { ...whole, events: kept, fromSeq: kept[0]?.seq ?? whole.fromSeq };
 }
 
-export function makeTeller(session: RemoteSession, log: EventLog): Teller {
+export function makeTranscriptLoader(session: RemoteSession, log: EventLog): TranscriptLoader {
   const read = readFrom(session);
-  const tale = cell<Tale | null>(null);
+  const loaded = cell<TranscriptWindow | null>(null);
   const isReading = cell(false);
   const error = cell<unknown>(null);
   const begun = cell(0);
@@ -114,12 +118,12 @@ export function makeTeller(session: RemoteSession, log: EventLog): Teller {
   const begin = (endSeq: number, limit = pageEvents): Promise<void> =>
     run(async () => {
       isPinned = true;
-      tale.set(await before(read, endSeq, limit));
+      loaded.set(await before(read, endSeq, limit));
       begun.set(begun.get() + 1);
     });
 
   /** Live events are already loaded. */
-  function heardSince(from: number, endSeq: number): Tale | null {
+  function heardSince(from: number, endSeq: number): TranscriptWindow | null {
     if (endSeq - from > nearEvents) return null;
     const events: SessionEvent[] = [];
     for (let seq = from; seq <= endSeq; seq++) {
@@ -132,26 +136,26 @@ export function makeTeller(session: RemoteSession, log: EventLog): Teller {
 
   function reach(endSeq: number, isDrawn = false): void {
     wanted = [endSeq, isDrawn];
-    const now = tale.get();
+    const now = loaded.get();
     if (isReading.get()) return;
     const limit = isDrawn ? drawnEvents : pageEvents;
     if (now === null || endSeq < now.fromSeq) return void begin(endSeq, limit);
     if (!isPinned || endSeq <= now.toSeq) return;
     const heard = heardSince(now.toSeq + 1, endSeq);
     if (heard?.events.some(({ type }) => type === "content.erased") === true) return void begin(endSeq);
-    if (heard !== null) return tale.set(joined(now, heard, "second"));
+    if (heard !== null) return loaded.set(joined(now, heard, "second"));
     if (endSeq - now.toSeq > (isDrawn ? 0 : nearEvents)) return void begin(endSeq, limit);
-    void run(async () => tale.set(joined(now, await following(read, now.toSeq + 1, endSeq), "second")));
+    void run(async () => loaded.set(joined(now, await following(read, now.toSeq + 1, endSeq), "second")));
   }
 
   return {
-    tale,
+    loaded,
     isReading,
     error,
     begun,
     reach,
     older(lost) {
-      const now = tale.get();
+      const now = loaded.get();
       if (now === null || now.fromSeq === 1) return;
       const hole = lost.find(
         ([from, to]) => from < now.fromSeq && now.fromSeq - 1 <= to && to - from > pageEvents,
@@ -160,20 +164,20 @@ export function makeTeller(session: RemoteSession, log: EventLog): Teller {
         const more = await before(read, (hole?.[0] ?? now.fromSeq) - 1);
         const whole = joined({ ...more, toSeq: now.fromSeq - 1 }, now, "first");
         if (whole.toSeq < now.toSeq) isPinned = false;
-        tale.set(whole);
+        loaded.set(whole);
       });
     },
     newer(endSeq) {
-      const now = tale.get();
+      const now = loaded.get();
       if (now === null || now.toSeq >= endSeq) return;
       void run(async () => {
         const more = await following(read, now.toSeq + 1, endSeq);
         if (more.toSeq >= endSeq) isPinned = true;
-        tale.set(joined(now, more, "second"));
+        loaded.set(joined(now, more, "second"));
       });
     },
     show(seq, endSeq) {
-      const now = tale.get();
+      const now = loaded.get();
       if (now === null || isReading.get() || error.get() !== null) return false;
       const place = Math.min(Math.max(1, seq), endSeq);
       if (now.fromSeq <= place && place <= now.toSeq) return true;
@@ -181,21 +185,21 @@ export function makeTeller(session: RemoteSession, log: EventLog): Teller {
         const first = await before(read, place);
         const second = await following(read, place + 1, endSeq);
         isPinned = second.toSeq >= endSeq;
-        tale.set(joined(first, second, "first"));
+        loaded.set(joined(first, second, "first"));
       });
       return false;
     },
     toEnd(endSeq) {
-      if ((tale.get()?.toSeq ?? 0) < endSeq) void begin(endSeq);
+      if ((loaded.get()?.toSeq ?? 0) < endSeq) void begin(endSeq);
     },
     within([fromSeq, toSeq]) {
       void run(async () => {
         const found = await read({ fromSeq, toSeq, limit: filledEvents });
-        const now = tale.get();
+        const now = loaded.get();
         if (now === null) return;
         const others = now.events.filter(({ seq }) => seq < fromSeq || seq > toSeq);
         const events = [...others, ...found].toSorted((a, b) => a.seq - b.seq);
-        tale.set({ ...now, events });
+        loaded.set({ ...now, events });
       });
     },
   };

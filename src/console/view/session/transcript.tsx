@@ -24,7 +24,7 @@ import {
   type Input,
   type Transcript as TranscriptModel,
 } from "../../../core/transcript.ts";
-import { makeTeller, type Teller } from "./transcript-window.ts";
+import { makeTranscriptLoader, type TranscriptLoader } from "./transcript-window.ts";
 
 type Row =
   | {
@@ -70,25 +70,25 @@ function useUnfolded() {
 const nothing: TranscriptModel = { entries: [], untaken: [] };
 
 /** The loaded part of the transcript, and its loader. */
-function useStory(unfolded: ReadonlySet<number>) {
+function useTranscript(unfolded: ReadonlySet<number>) {
   const { at, state, log, session, isDrawn } = useScope();
   const headSeq = useCell(log.headSeq);
   const version = useCell(log.version);
-  const teller = useMemo(() => makeTeller(session, log), [session, log]);
-  const tale = useCell(teller.tale);
-  const isReading = useCell(teller.isReading);
+  const loader = useMemo(() => makeTranscriptLoader(session, log), [session, log]);
+  const loaded = useCell(loader.loaded);
+  const isReading = useCell(loader.isReading);
   const endSeq = at ?? headSeq;
   // With the last page loaded, live events are kept there.
   useEffect(() => void log.at(log.headSeq.get()), [log]);
   const again = useCell(mended);
-  useEffect(() => teller.reach(endSeq, isDrawn), [teller, endSeq, isDrawn, version, again]);
+  useEffect(() => loader.reach(endSeq, isDrawn), [loader, endSeq, isDrawn, version, again]);
   const { ranges } = state.transcript;
-  const story = useMemo(() => {
-    if (tale === null) return nothing;
-    const { events, fromSeq, toSeq } = tale;
+  const transcript = useMemo(() => {
+    if (loaded === null) return nothing;
+    const { events, fromSeq, toSeq } = loaded;
     return buildTranscript({ events, at: log.at, fromSeq, toSeq: Math.min(toSeq, endSeq), ranges, unfolded });
-  }, [tale, endSeq, ranges, unfolded, log, version]);
-  return { teller, tale, isReading, endSeq, story };
+  }, [loaded, endSeq, ranges, unfolded, log, version]);
+  return { loader, loaded, isReading, endSeq, transcript };
 }
 
 function useRows(unfolded: ReadonlySet<number>) {
@@ -102,23 +102,23 @@ function useRows(unfolded: ReadonlySet<number>) {
   useEffect(() => {
     if (isOver) draft.set(null);
   }, [isOver, draft]);
-  const { teller, tale, isReading, endSeq, story } = useStory(unfolded);
-  const isEnd = tale !== null && tale.toSeq >= endSeq;
+  const { loader, loaded, isReading, endSeq, transcript } = useTranscript(unfolded);
+  const isEnd = loaded !== null && loaded.toSeq >= endSeq;
   useEffect(() => dropArrived(session, headSeq), [session, headSeq]);
   const waitingCount = state.inbox.count;
   const isLive = at === null && (isDrafting || state.status === "running");
   const rows = useMemo((): readonly Row[] => {
-    const shown: Row[] = story.entries.map((entry, place) => ({
+    const shown: Row[] = transcript.entries.map((entry, place) => ({
       kind: "entry",
       key: entry.key,
       entry,
-      isFirst: !["answer", "call"].includes(story.entries[place - 1]?.kind ?? "none"),
+      isFirst: !["answer", "call"].includes(transcript.entries[place - 1]?.kind ?? "none"),
     }));
     // Inputs being sent are shown even if nothing can be read, as without a network.
     const sent = at === null ? pending.filter(({ seq }) => seq === null || seq > headSeq) : [];
     const going = sent.map((one) => ({ kind: "pending", key: one.key, pending: one }) as const);
     if (!isEnd) return [...shown, ...going];
-    const waiting = waitingCount === 0 ? [] : story.untaken.slice(-waitingCount);
+    const waiting = waitingCount === 0 ? [] : transcript.untaken.slice(-waitingCount);
     const left = waitingCount - waiting.length;
     return [
       ...shown,
@@ -127,8 +127,8 @@ function useRows(unfolded: ReadonlySet<number>) {
       ...(left > 0 ? [{ kind: "more", key: "more", count: left } as const] : []),
       ...going,
     ];
-  }, [story, isEnd, waitingCount, pending, headSeq, isLive, at]);
-  return { rows, teller, isReading, isEnd, endSeq, isBegun: tale !== null, entries: story.entries };
+  }, [transcript, isEnd, waitingCount, pending, headSeq, isLive, at]);
+  return { rows, loader, isReading, isEnd, endSeq, isBegun: loaded !== null, entries: transcript.entries };
 }
 
 const nearPx = 800;
@@ -137,7 +137,7 @@ function Entries(): ReactNode {
   const { at } = useScope();
   const unfolded = useUnfolded();
   const list = useRows(unfolded.lost);
-  const { rows, teller, isReading, isEnd, endSeq, isBegun, entries } = list;
+  const { rows, loader, isReading, isEnd, endSeq, isBegun, entries } = list;
   const element = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
     count: rows.length,
@@ -151,15 +151,15 @@ function Entries(): ReactNode {
     followOnAppend: true,
     scrollEndThreshold: 60,
   });
-  useFirstPlace(virtual, rows.length, `${useCell(teller.begun)}/${at ?? "now"}`);
-  const marked = useMarked(virtual, { entries, teller, endSeq });
-  const toggle = useToggle(unfolded.toggle, entries, teller);
+  useFirstPlace(virtual, rows.length, `${useCell(loader.begun)}/${at ?? "now"}`);
+  const marked = useMarked(virtual, { entries, loader, endSeq });
+  const toggle = useToggle(unfolded.toggle, entries, loader);
   const chosen = useChosen(virtual, rows, toggle);
   const look = useLooking(element, list);
   const isAtEnd = isEnd && virtual.isAtEnd(120);
   useKeptAtEnd(virtual, element);
   const toEnd = (): void => {
-    teller.toEnd(endSeq);
+    loader.toEnd(endSeq);
     virtual.scrollToEnd();
   };
   useShortcuts([{ key: "G", what: "Jump to the newest", act: toEnd }]);
@@ -184,7 +184,7 @@ function Entries(): ReactNode {
         </div>
         {isBegun && !isReading && rows.every(isQuiet) ? <Nothing /> : null}
       </div>
-      <Unread teller={teller} />
+      <Unread loader={loader} />
       {isAtEnd || !isBegun || rows.length === 0 ? null : (
         <Button size="small" className="button entries-newer" act={toEnd}>
           New messages
@@ -206,40 +206,40 @@ const looksOf = (row: Row, marked: string | null, chosen: string | null) => ({
 function useToggle(
   unfold: (entry: { readonly key: string }) => void,
   entries: readonly TranscriptEntry[],
-  teller: Teller,
+  loader: TranscriptLoader,
 ): (entry: { readonly key: string }) => void {
   return useCallback(
     (entry) => {
       unfold(entry);
       const lost = entries.find(({ key, kind }) => key === entry.key && kind === "lost");
-      if (lost?.kind === "lost" && !lost.isOpen) teller.within(lost.range);
+      if (lost?.kind === "lost" && !lost.isOpen) loader.within(lost.range);
     },
-    [unfold, entries, teller],
+    [unfold, entries, loader],
   );
 }
 
 /** Reads more near the edge; also automatically, if many events gave few entries. */
 function useLooking(
   element: { readonly current: HTMLDivElement | null },
-  { rows, teller, isReading, endSeq }: ReturnType<typeof useRows>,
+  { rows, loader, isReading, endSeq }: ReturnType<typeof useRows>,
 ): () => void {
   const { state, isDrawn } = useScope();
   const look = (): void => {
     if (element.current === null || isReading || isDrawn) return;
     const { scrollTop, scrollHeight, clientHeight } = element.current;
-    if (scrollTop < nearPx) teller.older(gapsIn(state.transcript.ranges));
-    if (scrollHeight - scrollTop - clientHeight < nearPx) teller.newer(endSeq);
+    if (scrollTop < nearPx) loader.older(gapsIn(state.transcript.ranges));
+    if (scrollHeight - scrollTop - clientHeight < nearPx) loader.newer(endSeq);
   };
   useEffect(() => {
-    if (teller.error.get() === null) look();
+    if (loader.error.get() === null) look();
   }, [rows, isReading, isDrawn]);
   return look;
 }
 
 /** The load error, or the loading state. */
-function Unread({ teller }: { readonly teller: Teller }): ReactNode {
-  const error = useCell(teller.error);
-  const isBegun = useCell(teller.tale) !== null;
+function Unread({ loader }: { readonly loader: TranscriptLoader }): ReactNode {
+  const error = useCell(loader.error);
+  const isBegun = useCell(loader.loaded) !== null;
   if (error !== null) return <Trouble error={error} />;
   if (isBegun) return null;
   return (
@@ -294,19 +294,19 @@ function useKeptAtEnd(virtual: Rows, element: { readonly current: HTMLDivElement
 
 interface MarkedGiven {
   readonly entries: readonly TranscriptEntry[];
-  readonly teller: Teller;
+  readonly loader: TranscriptLoader;
   readonly endSeq: number;
 }
 
 /** The entry named in the URL: scrolled to once, and highlighted. */
-function useMarked(virtual: Rows, { entries, teller, endSeq }: MarkedGiven): string | null {
+function useMarked(virtual: Rows, { entries, loader, endSeq }: MarkedGiven): string | null {
   const named = useRoute().params.get("to") ?? "";
   const seq = /^\d{1,15}$/.test(named) ? Number(named) : null;
   const gone = useRef<number | null>(null);
   const place = seq === null ? -1 : placeOf(entries, seq);
   useEffect(() => {
     if (seq === null || gone.current === seq) return;
-    if (!teller.show(seq, endSeq) || place === -1) return;
+    if (!loader.show(seq, endSeq) || place === -1) return;
     gone.current = seq;
     virtual.scrollToIndex(place, { align: "center" });
   });

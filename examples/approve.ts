@@ -33,7 +33,7 @@ const { name, version } = await engine.addAgent({
     },
   ],
 });
-// The session pins this version: it goes on with it whatever is added later.
+// The session pins this version: it keeps using it after newer versions are added.
 const session = await engine.open({ objective: "Keep the notes", agent: `${name}@${version}` });
 
 await say(session, 'call write_file {"path":"./archive/../archive/old.txt","text":"hello"}');

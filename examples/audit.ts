@@ -16,10 +16,10 @@ const { id, noted } = await work(path);
 console.log(`noted: position ${noted.seq}, hash ${noted.hash.slice(0, 16)}…`);
 await audit("untouched", path);
 
-// Somebody turns one bit of an approved amount: "4" is 0x34, "5" is 0x35.
+// Flip one bit of an approved amount: "4" is 0x34, "5" is 0x35.
 await audit("one bit changed", tampered("UPDATE records SET content = replace(content, '4000', '5000')"));
 
-// Somebody cuts the last record off. What is left is a log like any other, only shorter.
+// Cut off the last record. The rest is a valid log, only shorter.
 await audit("tail cut off", tampered("DELETE FROM records WHERE seq = 3"));
 
 async function work(store: string) {

@@ -24,11 +24,11 @@ await show("the other fork", files);
 
 // The session itself goes back. What it decided is out of its mind: items and scratch are as at position 2.
 const { seq: decided } = await session.head();
-await session.rewind("asked", { reason: "nobody measured" });
+await session.rewind("asked", { reason: "not measured" });
 await show("after the rewind", session);
 
 // Redo: the target may lie in a stretch that was itself rewound away.
-await session.rewind(decided, { reason: "somebody had measured" });
+await session.rewind(decided, { reason: "it was measured" });
 await show("after the redo", session);
 
 const types: string[] = [];

@@ -26,9 +26,9 @@ const model = new MockLanguageModelV4({
       outputTokens: { total: 5, text: 5, reasoning: 0 },
     };
     const last = prompt.at(-1);
-    const told = last?.role === "tool" && last.content[0]?.type === "tool-result" && last.content[0].output;
-    if (told) {
-      const text = `The sky over Bern: ${told.type === "text" ? told.value : "unknown"}.`;
+    const output = last?.role === "tool" && last.content[0]?.type === "tool-result" && last.content[0].output;
+    if (output) {
+      const text = `The sky over Bern: ${output.type === "text" ? output.value : "unknown"}.`;
       const finishReason = { unified: "stop", raw: undefined } as const;
       return { content: [{ type: "text", text }], finishReason, usage, warnings: [] };
     }
@@ -107,7 +107,7 @@ async function ask(drive: Drive): Promise<void> {
   if (text !== "") console.log(text);
 }
 
-/** Only reads, so that it may run again when somebody was killed in the middle of it. */
+/** A read-only tool: it may run again after a crash in the middle of it. */
 async function run(drive: Drive, call: string, { seq }: { readonly seq: number }): Promise<void> {
   await drive.start(call);
   console.log(`${seq} runs the tool, with the key ${drive.key(seq).slice(0, 8)}`);

@@ -16,7 +16,7 @@ const session = await engine.open({ objective: "Fix the login" });
 await session.append("Users are logged out after five minutes.");
 await session.record("decision", "timeout", "30 min", { because: "people read long pages" });
 
-// The fork shares positions 1 to 3 with its parent and goes on by itself from there.
+// The fork shares positions 1 to 3 with its parent and continues separately from there.
 const branch = await session.fork({ objective: "What if we used refresh tokens?" });
 await branch.record("decision", "timeout", "none; refresh tokens instead");
 

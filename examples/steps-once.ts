@@ -1,5 +1,5 @@
 /**
- * A job without any model that keeps its log in Skein, in records of its own, and survives being killed. Each
+ * A job without any model that keeps its log in Skein, in its own records, and survives being killed. Each
  * step writes what it is about to do, does it, and writes what came of it; idempotency keys keep it from
  * writing either twice. For turns with a model and tools, see own-loop.ts.
  *

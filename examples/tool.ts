@@ -45,7 +45,7 @@ function toolsOf(book: string) {
   const lines = () => readFileSync(book, "utf8").split("\n");
   const pay = defineTool({
     name: "pay",
-    description: "Pays somebody. Gives back a receipt.",
+    description: "Pays an invoice. Returns a receipt.",
     input: z.object({ to: z.string(), cents: z.int().positive() }),
     effect: "unsafe", // the default
     timeoutMs: 10_000,

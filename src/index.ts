@@ -44,7 +44,7 @@ export interface OpenEngineOptions {
    * taken out too, unless `looksLike` is false.
    */
   readonly secrets?: SecretsOptions;
-  /** Who runs sessions here, as others are told; by default the host and the process. */
+  /** The name under which this process holds leases; by default the host and the process id. */
   readonly holder?: string;
   /** How long a run holds a session without a sign of life. */
   readonly leaseMs?: number;

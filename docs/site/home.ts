@@ -1,4 +1,4 @@
-/** The home page: what Skein is, the first commands, and where to go on. */
+/** The home page: what Skein is, the first commands, and links to the next pages. */
 import { nav } from "../nav.ts";
 import { escapeHtml, highlightCode } from "./highlight.ts";
 import { documentHtml, iconOf, type Surroundings } from "./layout.ts";

@@ -1,7 +1,7 @@
 /**
- * The smallest web application on Skein: a page, and three calls that are handed on to a Skein server. The
- * token stays here; a browser gets no further than these calls. Whoever knows the address of a session may
- * go on with it, as with a shared document: put your own login before it if that is not meant.
+ * The smallest web application on Skein: a page, and three calls that it forwards to a Skein server. The
+ * token stays here; a browser can make these three calls only. Anyone who has the URL of a session can
+ * continue it, as with a shared document: add your own login if you do not want that.
  *
  *   npm start                                                       # Skein, with a worker inside
  *   export SKEIN_TOKEN=$(bin/skein tokens add web --scope read --scope write --json | jq -r .token)

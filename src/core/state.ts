@@ -201,7 +201,7 @@ export interface Standing {
   /** Model calls with an unknown price, whose cost is not in `used`. */
   readonly unpriced: number;
   readonly calls: CallCounts;
-  /** The last call that was given up as lost. Its runner can still report what it cost. */
+  /** The last call that was recorded as lost. Its runner can still report what it cost. */
   readonly lost: { readonly seq: number; readonly amounts: Amounts } | null;
   /** The most that the model call in flight may cost. It counts as spent until the call is settled. */
   readonly reserved: { readonly seq: number; readonly model: string; readonly amounts: Amounts } | null;

@@ -6,7 +6,7 @@ import { nearest, SkeinError } from "../core/error.ts";
 import { aiSdkModel } from "./ai-sdk.ts";
 import { builtInProviders, hasAddress, providerHint, variablePrefix } from "./model-config.ts";
 import type { BuiltInProvider, ConfiguredFacts, ModelConfig } from "./model-config.ts";
-import catalogue from "./models.json" with { type: "json" };
+import catalog from "./models.json" with { type: "json" };
 import type { Model, ModelFacts, ModelListing, Models } from "./port.ts";
 import type { Wire } from "./prompt.ts";
 import { trimEndOf } from "../core/text/trim.ts";
@@ -24,7 +24,7 @@ export function makeModels({ env, config = {}, offline }: ModelsOptions): Models
   const keys = [...keysIn(env), ...[...providers.values()].flatMap(({ key = [] }) => key)];
   const providerOf = (name: string): Provider | undefined =>
     providers.get(name) ?? (hasAddress(env, name) ? compatible(env, name) : undefined);
-  const listed = [...new Set([...Object.keys(catalogue.models), ...Object.keys(config.models ?? {})])];
+  const listed = [...new Set([...Object.keys(catalog.models), ...Object.keys(config.models ?? {})])];
 
   const model = async (name: string): Promise<Model> => {
     if (name === offline.name) return offline;
@@ -59,7 +59,7 @@ export function makeModels({ env, config = {}, offline }: ModelsOptions): Models
 
   const ready = builtInProviders.find((name) => providers.get(name)?.missing === null);
   return {
-    byDefault: config.model ?? (ready === undefined ? offline.name : catalogue.defaults[ready]),
+    byDefault: config.model ?? (ready === undefined ? offline.name : catalog.defaults[ready]),
     model,
     list: () => [...listed.map(listing), ...servers],
   };
@@ -186,7 +186,7 @@ function checkedUrl({ name, url }: Provider): string {
 function factsOf(name: string, provider: Provider | undefined, config: ModelConfig): ModelFacts {
   const isLocal = provider === undefined || provider.wire === "compatible";
   const { windowTokens, outputTokensMax, images, price } = {
-    ...(isLocal ? catalogue.unlisted.compatible : catalogue.unlisted.known),
+    ...(isLocal ? catalog.unlisted.compatible : catalog.unlisted.known),
     price: null,
     ...listedFacts(name),
     ...withoutUndefined(config.models?.[name] ?? {}),
@@ -196,7 +196,7 @@ function factsOf(name: string, provider: Provider | undefined, config: ModelConf
 
 /** A model's name may end in its release date, which does not change its facts. */
 function listedFacts(name: string): ModelFacts | undefined {
-  const models: Readonly<Record<string, ModelFacts>> = catalogue.models;
+  const models: Readonly<Record<string, ModelFacts>> = catalog.models;
   return [name, name.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, "")]
     .filter((candidate) => Object.hasOwn(models, candidate))
     .map((candidate) => models[candidate])[0];

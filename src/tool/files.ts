@@ -91,9 +91,8 @@ function endNote(
   if (size === 0) return "[the file is empty]";
   if (nextLine === undefined) return "";
   const gap = text.endsWith("\n") ? "" : "\n";
-  if (isCut)
-    return `${gap}[line ${fromLine} is longer than this and was cut; go on with fromLine ${nextLine}]`;
-  return `${gap}[lines ${fromLine} to ${nextLine - 1}; there is more: go on with fromLine ${nextLine}]`;
+  if (isCut) return `${gap}[line ${fromLine} was cut; continue with fromLine ${nextLine}]`;
+  return `${gap}[lines ${fromLine} to ${nextLine - 1}; there is more: continue with fromLine ${nextLine}]`;
 }
 
 /** By the first bytes; the four kinds that every provider with image input accepts. */

@@ -103,7 +103,7 @@ const recall = defineSessionTool({
       text: z.string().min(1).max(limit.queryCharsMax).optional().describe("Words to look for"),
       kind: Kind.optional(),
       key: Key.optional(),
-      fromChar: z.int().nonnegative().optional().describe("Character of that output to go on from"),
+      fromChar: z.int().nonnegative().optional().describe("Character of that output to continue from"),
     })
     .refine(({ session: _, ...what }) => Object.values(what).some((value) => value !== undefined), {
       message: "specify fromSeq, text, or kind and key",

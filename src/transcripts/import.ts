@@ -1,6 +1,6 @@
 /**
  * Imports sessions of other tools into an engine: finds them, filters them, reads each and hands it over.
- * One that cannot be read is reported and the others go on.
+ * One that cannot be read is reported; the others are still imported.
  */
 import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
@@ -103,7 +103,7 @@ export async function* importTranscripts(
   for (const root of roots) {
     const { folder, all, failures, error } = await findIn(root);
     try {
-      // Of a file that the caller gave nothing else goes on.
+      // A file that the caller named is the only source: nothing else is left to import.
       if (error !== null && (folder?.only ?? null) !== null) throw error;
       for (const failure of failures) {
         // With `auto` each format lists the same folder.
@@ -396,7 +396,7 @@ async function sourceOf(
   plan: TranscriptPlan,
 ): Promise<TranscriptSource> {
   const hash = createHash("sha256");
-  // A database has no file of its own for each session: its rows are digested.
+  // A database has no file per session: its rows are digested.
   const isFile = inFile(found, plan);
   if (open.digest !== null && !isFile)
     for await (const { bytes } of originalOf(open, found, plan)) hash.update(bytes);

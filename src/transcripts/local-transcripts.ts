@@ -234,7 +234,7 @@ export class LocalTranscripts {
         format.folders(home).map((path) => ({ format, path })),
       );
       const there = roots.filter(({ path }) => isThere(path));
-      // A folder that is no home holds transcripts itself.
+      // A folder that is not a home directory contains transcripts directly.
       if (there.length > 0 || from === "home") return there;
       return rootsOf({ tool: "auto", path: home.home, machine: { ...machine, nowMs: 0 } });
     });

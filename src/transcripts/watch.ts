@@ -1,7 +1,7 @@
 /**
  * Follows the sessions of other tools while those tools write them. Change notifications where the system has
  * them, a poll everywhere: a notification only says "look", so a lost one costs time and nothing else. What
- * was imported is in the store, so a follower that dies goes on where it stopped.
+ * was imported is in the store, so a follower that dies resumes where it stopped.
  */
 import { watch, type FSWatcher } from "node:fs";
 import { SkeinError } from "../core/error.ts";

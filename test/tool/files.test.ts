@@ -46,7 +46,7 @@ describe("reading", () => {
     const read = (input: object) => callTool(place.tools, "read_file", { path: "a.txt", ...input });
     assert.deepEqual(await read({}), { text: "one\ntwo\nthree\nfour" });
     assert.deepEqual(await read({ lines: 2 }), {
-      text: "one\ntwo\n[lines 1 to 2; there is more: go on with fromLine 3]",
+      text: "one\ntwo\n[lines 1 to 2; there is more: continue with fromLine 3]",
     });
     assert.deepEqual(await read({ fromLine: 3 }), { text: "three\nfour" });
     assert.deepEqual(await read({ fromLine: 4, lines: 1 }), { text: "four" });
@@ -63,7 +63,7 @@ describe("reading", () => {
     for (let fromLine = 1, pages = 0; ; pages++) {
       assert.ok(pages < 100);
       const page = await callTool(place.tools, "read_file", { path: "long.txt", fromLine, lines: 2_500 });
-      const more = /\n\[lines \d+ to \d+; there is more: go on with fromLine (\d+)\]$/.exec(page.text);
+      const more = /\n\[lines \d+ to \d+; there is more: continue with fromLine (\d+)\]$/.exec(page.text);
       whole += page.text.slice(0, more === null ? undefined : more.index + 1);
       if (more === null) break;
       fromLine = Number(more[1]);
@@ -74,7 +74,7 @@ describe("reading", () => {
   test("a line longer than what is read at once is cut, and says so", async () => {
     await using place = await openPlace({ "one.json": `${"€".repeat(100_000)}\nnext` });
     const { text } = await callTool(place.tools, "read_file", { path: "one.json" });
-    assert.match(text, /^€{43690}\n\[line 1 is longer than this and was cut; go on with fromLine 2\]$/);
+    assert.match(text, /^€{43690}\n\[line 1 was cut; continue with fromLine 2\]$/);
     assert.deepEqual(await callTool(place.tools, "read_file", { path: "one.json", fromLine: 2 }), {
       text: "next",
     });

@@ -23,7 +23,7 @@ export async function runProcess(words: readonly string[]): Promise<number> {
 function quietly(stream: NodeJS.WriteStream, failed: ReturnType<typeof processSurface>["failed"]): void {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     const then = failed(stream, error);
-    if (then === "go on") return;
+    if (then === "continue") return;
     if (then === "end") process.exit(0);
     if (stream === process.stdout)
       process.stderr.write(`skein: the output cannot be written: ${error.message}\n`);

@@ -102,7 +102,7 @@ export function makeScreen(
 type ProcessSurface = Required<Surface> & {
   flush(): Promise<void>;
   /** A stream failed: decides about the process. */
-  failed(stream: NodeJS.WriteStream, error: NodeJS.ErrnoException): "end" | "go on" | "fail";
+  failed(stream: NodeJS.WriteStream, error: NodeJS.ErrnoException): "end" | "continue" | "fail";
 };
 
 /**
@@ -153,9 +153,9 @@ export function processSurface(color: boolean): ProcessSurface {
     failed(stream, error) {
       closed.add(stream);
       // The writer of bytes gets the error as a rejection.
-      if (stream === stdout && rejects) return "go on";
+      if (stream === stdout && rejects) return "continue";
       if (error.code !== "EPIPE") return "fail";
-      return endsUnread ? "end" : "go on";
+      return endsUnread ? "end" : "continue";
     },
   };
 }

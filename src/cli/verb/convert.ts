@@ -62,7 +62,7 @@ export const convert = verb({
   },
 });
 
-/** A file of another kind parses as nothing: it is no empty session. */
+/** A file of another kind parses to no message; that does not make it an empty session. */
 function withoutMessages(
   path: string,
   { title, expects }: TranscriptFormat,

@@ -53,7 +53,7 @@ export const importVerb = verb({
   ],
   async run({ args: { SOURCE: file, PATH: path }, options, out, engine, place, nowMs, untilStopped }) {
     const { toolNames, importFrom, followFrom } = await import("./import-transcripts.ts");
-    // A bundle of that name is a file; a folder of it is no bundle.
+    // A bundle of that name is a file; a folder of that name is not a bundle.
     const isBundle = path === undefined && statSync(file ?? "", { throwIfNoEntry: false })?.isFile();
     if (file !== undefined && toolNames().includes(file) && isBundle !== true) {
       checkWatch(options);

@@ -78,7 +78,7 @@ async function walk(call: Call, store: string, stopped: AbortSignal) {
   await guide.step("Resume: a new process reads what is there");
   const survived = await readBack(store, id, killed);
   await saySurvived(guide, killed, survived);
-  await guide.run(["append", name, "Go on where you were."]);
+  await guide.run(["append", name, "Continue where you were."]);
 
   await turnByModel(guide, store);
 

@@ -38,9 +38,9 @@ export const verify = verb({
   ],
   examples: [
     "skein verify --all  # everything",
-    "skein verify --anchor heads.json  # and that the store was not set back",
+    "skein verify --anchor heads.json  # also detects a store that was rolled back",
     "skein verify 4x8kz1  # one session, with what it shares with its parents",
-    "skein verify 4x8kz1 --head 312:5d3f…  # and that it still holds what it held then",
+    "skein verify 4x8kz1 --head 312:5d3f…  # also checks that this head is still in the log",
   ],
   async run({ args, options, out, engine, session }) {
     const head = options.head === undefined ? undefined : parseHead(options.head);

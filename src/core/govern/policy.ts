@@ -104,9 +104,9 @@ export function checkPolicy(given: unknown, origin: Origin = {}): Policy {
   const where = origin.where ?? "the policy";
   const policy = checkShape(Policy, given, { what: "policy", ...origin, where });
   if (policy.do === "limit") return checkRunLimit(policy, where);
-  const astray = policy.running !== undefined ? "running" : policy.match?.model ? "match.model" : null;
-  if (astray !== null) {
-    throw new SkeinError("invalid", `${where}: ${astray}: not allowed with do: ${policy.do}`, {
+  const field = policy.running !== undefined ? "running" : policy.match?.model ? "match.model" : null;
+  if (field !== null) {
+    throw new SkeinError("invalid", `${where}: ${field}: not allowed with do: ${policy.do}`, {
       hint: "running and match.model belong to a policy with do: limit",
     });
   }
@@ -129,9 +129,9 @@ export function checkPolicy(given: unknown, origin: Origin = {}): Policy {
 
 function checkRunLimit(policy: Policy, where: string): Policy {
   const { running, after, match = {} } = policy;
-  const astray = after !== undefined ? "after" : match.status !== undefined ? "match.status" : null;
-  if (astray !== null) {
-    throw new SkeinError("invalid", `${where}: ${astray}: not allowed with do: limit`, {
+  const field = after !== undefined ? "after" : match.status !== undefined ? "match.status" : null;
+  if (field !== null) {
+    throw new SkeinError("invalid", `${where}: ${field}: not allowed with do: limit`, {
       hint: "a limit applies at once and to running sessions; remove the field",
     });
   }

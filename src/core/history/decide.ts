@@ -19,7 +19,7 @@ export const historyDecisions: Decisions<HistoryCommand["do"]> = {
     }
     const isEmpty = standing.source === null && mind.toSeq === 0 && standing.inbox.received === 0;
     if (!isEmpty && !isUnreviewed(state)) {
-      return refuse("refused", "import: the session has gone on here since it was imported", goneOnHint);
+      return refuse("refused", "import: the session was continued after its import", continuedHint);
     }
     const drafts: DraftEvent[] = isUnreviewed(state) ? [] : [suspendForReview(importReason)];
     for (const entry of entries) drafts.push(...entryDrafts(state, entry, drafts.length));
@@ -35,7 +35,7 @@ export const historyDecisions: Decisions<HistoryCommand["do"]> = {
 const importReason =
   "its conversation took place in another tool: bind its directory and tools as you want them before it runs";
 
-const goneOnHint = "import it as a separate session: skein import TOOL PATH --again";
+const continuedHint = "import it as a separate session: skein import TOOL PATH --again";
 
 function entryDrafts(state: State, entry: HistoryEntry, before: number): DraftEvent[] {
   if (entry.type !== "compaction") {

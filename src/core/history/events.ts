@@ -134,7 +134,7 @@ export const historyEvents = {
       /** As the tool stored it, or by the price list at import. Null: the price is unknown. */
       costNanoUsd: NanoUsd.nullable().optional(),
       interrupted: z.boolean().optional(),
-      /** The tool added this to the answer before it after that was imported. It is no call by itself. */
+      /** The tool added this to the answer before it after that was imported. It is not a separate call. */
       continues: z.boolean().optional(),
       /** Another imported session has the same answer, and its tokens count there. */
       copied: z.boolean().optional(),

@@ -205,7 +205,7 @@ function wakeAtOnce({ standing }: State): readonly DraftEvent[] {
 
 /**
  * A failed call. Its cost counts whatever the session's status is now: also if its turn was ended by another
- * process and the call was given up as lost.
+ * process and the call was recorded as lost.
  */
 function fail(state: State, command: CommandOf<"fail">): Decision {
   const refusal = forbidden(state, "describe", "record a failed model call");

@@ -21,7 +21,7 @@ const shownCharsMax = 2_000;
 /** A sentence, or more, for one call. */
 export function outcomeText(done: DoneStep): string {
   const { tool, input, status, text } = done;
-  const what = deedOf(tool, input);
+  const what = actionText(tool, input);
   switch (status) {
     case "ok":
       return okText(tool, input, text.trim(), what);
@@ -92,7 +92,7 @@ function recalledText(text: string): string {
 }
 
 /** What a call does, after "to". */
-function deedOf(tool: string, input: Input): string {
+function actionText(tool: string, input: Input): string {
   const field = (name: string): string => asText(input[name]);
   const known: Readonly<Record<string, string>> = {
     record: `record ${field("kind")} ${field("key")}`,

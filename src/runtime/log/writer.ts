@@ -246,7 +246,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
 
   /**
    * With records for the workspace's log, if any. Changes of one process that write there wait for one
-   * another: otherwise all but one would be decided in vain, again and again.
+   * another: otherwise all but one would lose the race and decide again, repeatedly.
    */
   function writeBeside(
     session: SessionId,

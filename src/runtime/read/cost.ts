@@ -52,12 +52,12 @@ export async function readCost(
       sums.set(key, before === undefined ? row : { ...row, ...addSpend(before, row) });
     }
   }
-  return [...sums.values()].toSorted(options.by === "day" ? latestFirst : dearestFirst);
+  return [...sums.values()].toSorted(options.by === "day" ? latestFirst : mostExpensiveFirst);
 }
 
 const byGroup = (a: CostRow, b: CostRow): number => ((a.group ?? "") < (b.group ?? "") ? -1 : 1);
 const latestFirst = (a: CostRow, b: CostRow): number => byGroup(b, a);
-const dearestFirst = (a: CostRow, b: CostRow): number =>
+const mostExpensiveFirst = (a: CostRow, b: CostRow): number =>
   b.nanoUsd - a.nanoUsd || b.unpriced - a.unpriced || byGroup(a, b);
 
 function costQuery(options: CostOptions, sessions: readonly SessionId[] | null): string {

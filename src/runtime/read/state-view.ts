@@ -80,7 +80,7 @@ export interface StateView {
   }[];
   /** `used` includes unconfirmed amounts, because budgets count them. */
   readonly budget: { readonly limits: Amounts; readonly used: UsedAmounts; readonly unpriced: number };
-  /** Money and tokens of its own model calls, the open one included. */
+  /** Money and tokens of the session's model calls, the open one included. */
   readonly cost: Spend;
   /** What imported history used in another tool; it counts in no budget and no cost. */
   readonly imported: ImportedUsage;

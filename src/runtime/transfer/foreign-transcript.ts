@@ -70,7 +70,7 @@ export async function exportTranscript(
 }
 
 /**
- * The id is that of the session and its last message: a session that has gone on is another file, and the
+ * The id is that of the session and its last message: a session with newer messages is another file, and the
  * same one the same file.
  */
 function headerOf(view: StateView, { mind }: State, events: readonly SessionEvent[]): TranscriptHeader {
@@ -121,7 +121,7 @@ function stateLeft({ items, bindings, checkpoints }: StateView, { mind }: State)
 async function readBlobs({ store }: Deps, events: readonly SessionEvent[]): Promise<Map<string, Uint8Array>> {
   const read = new Map<string, Uint8Array>();
   for (const { content, type } of events) {
-    // The original of an import is no attachment.
+    // The original of an import is not an attachment.
     if (type === "source.imported") continue;
     const { blocks = [] } = (content ?? {}) as { readonly blocks?: readonly { readonly blob?: string }[] };
     for (const { blob } of blocks) {

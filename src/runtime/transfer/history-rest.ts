@@ -77,7 +77,7 @@ async function storedUsage(
   return sum;
 }
 
-/** What is not in the log yet; null when that is nothing. */
+/** The entries that the log lacks; null when it has all. */
 function usageSince(stored: StoredUsage | null, whole: TranscriptUsage | null): TranscriptUsage | null {
   if (whole === null || stored === null) return null;
   const since = { ...noTokens };
@@ -88,6 +88,6 @@ function usageSince(stored: StoredUsage | null, whole: TranscriptUsage | null): 
   return { ...since, costUsd };
 }
 
-/** An answer that continues one is no call of the model by itself. */
+/** An answer that continues one is not a separate model call. */
 export const continued = (records: readonly HistoryEntry[]): HistoryEntry[] =>
   records.map((one) => (one.type === "answer" ? { ...one, body: { ...one.body, continues: true } } : one));

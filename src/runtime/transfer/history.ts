@@ -1,6 +1,6 @@
 /**
  * Import of a conversation that another tool had. Each append holds whole entries and how far the import has
- * come, so that a run that dies goes on where it stopped, and a source that has grown adds only what is new.
+ * come, so that a run that dies resumes where it stopped, and a source that has grown adds only what is new.
  * The session arrives suspended: nothing of it runs before a person activates it.
  */
 import type { HistoryEntry } from "../../core/history/commands.ts";
@@ -80,7 +80,7 @@ export interface ImportTranscriptReport {
   readonly session: SessionId;
   /**
    * `new`: it was not here. `grown`: entries were added. `same`: nothing was new. `rewritten`: the source
-   * differs from what was imported. `continued`: the session went on here. The last two change nothing.
+   * differs from what was imported. `continued`: the session was continued here. The last two change nothing.
    */
   readonly status: "new" | "grown" | "same" | "rewritten" | "continued";
   /** Entries written by this import, and in all. */

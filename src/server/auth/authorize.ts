@@ -144,8 +144,8 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
     incoming: Incoming,
     { operation }: { readonly operation: { readonly scope: TokenScope | null } },
   ): Promise<Caller | Problem> {
-    const astray = gate.check(incoming);
-    if (astray !== null) return astray;
+    const problem = gate.check(incoming);
+    if (problem !== null) return problem;
     const byHeader = incoming.headers.authorization !== undefined;
     const text = byHeader ? bearerIn(incoming) : cookies.open(incoming.headers.cookie);
     const found = await holderOf(text);
@@ -168,8 +168,8 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
     gate,
     authorize,
     async login(incoming) {
-      const astray = gate.check(incoming) ?? (isPage(incoming, gate) ? null : noPage());
-      if (astray !== null) return astray;
+      const problem = gate.check(incoming) ?? (isPage(incoming, gate) ? null : noPage());
+      if (problem !== null) return problem;
       const text = bearerIn(incoming);
       if (text === null || (await holderOf(text)) === null) return refuse(incoming);
       const secure = incoming.headers.origin?.startsWith("https:") ?? false;

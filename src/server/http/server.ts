@@ -389,14 +389,14 @@ function makeListener(
     response: ServerResponse,
     completed: Mutable<CompletedRequest>,
   ): Promise<void> {
-    const astray = checkHead(request) ?? gate.check(request);
+    const problem = checkHead(request) ?? gate.check(request);
     const headers = { ...safe, ...gate.corsHeaders(request) };
     const target = parseTarget(request.url ?? "/");
     if (isProblem(target)) throw new ProblemError(target);
     if (options.onRequest !== undefined) completed.path = shownPath(target.path);
     // Monitoring and other servers may use any host name.
     const isByAnyName = target.path === "/healthz" || target.path === relayPath;
-    if (astray !== null && (!isByAnyName || astray.code === "invalid")) throw new ProblemError(astray);
+    if (problem !== null && (!isByAnyName || problem.code === "invalid")) throw new ProblemError(problem);
     if (serverContext.relay.answer(request, response, { target, headers })) return;
     for (const beside of options.besides ?? [])
       if (await beside(request, response, { target, headers, authorizer: serverContext.authorizer })) return;

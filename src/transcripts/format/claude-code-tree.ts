@@ -267,7 +267,7 @@ export class ClaudeTree {
       this.#marks[node] = 2;
       walked.push(node);
       let next = this.#above(node, true);
-      // Messages that a compaction preserved are linked behind it: go on above their first place.
+      // Messages that a compaction preserved are linked behind it: continue above the first of them.
       for (let steps = 0; next !== none && this.#marks[next] === 2; steps++)
         next = steps > walked.length ? none : this.#nodeAt(this.#parents.at(next));
       node = next;

@@ -7,7 +7,7 @@ export interface TreeNode {
 
 export interface NodePath<Node extends TreeNode> {
   readonly nodes: readonly Node[];
-  /** The node that this path leaves the others at; null for a root of its own. */
+  /** The node that this path leaves the others at; null for a root. */
   readonly after: string | null;
 }
 

@@ -89,7 +89,7 @@ export class SourceFolder {
     return (this.#files = found);
   }
 
-  /** One unreadable file of a folder is noted, and the others go on. A file that was given alone throws. */
+  /** An unreadable file of a folder is noted, and the others are read. A file given alone throws. */
   async collect<T>(path: string, work: () => Promise<readonly T[]>): Promise<readonly T[]> {
     try {
       return await work();

@@ -110,7 +110,7 @@ function makeList({ database, tenant }: Driver): Store["list"] {
   ): AsyncGenerator<ListRow> {
     const few = await isFew(filter);
     let from: ListPosition | null = end;
-    // After the first chunk the floor is mostly known, so that nothing is read in vain.
+    // After the first chunk the floor is mostly known, so no unneeded rows are read.
     for (let chunk = most; ; chunk = limit.listMax) {
       const own = from !== end;
       const { sql, values } = selection({ tenant, filter, few, from, own, floor: floor(), most: chunk });

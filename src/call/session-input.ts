@@ -135,6 +135,39 @@ export const sessionInput = {
       ],
     },
   }),
+  "session.settle": change("session", "settle", {
+    title: "Settle an external call",
+    keyed: true,
+    summary:
+      "Brings the outcome of an external tool call, exactly once. The same outcome again changes nothing; " +
+      "a result after the deadline, an interrupt or a rewind is kept as evidence.",
+    args: ["call"],
+    params: () => ({
+      call: z.string().min(1).max(128).describe("the id of the call, from tool.requested or the state"),
+      status: z
+        .enum(["ok", "error"])
+        .describe("error: the model gets the output as an error; by default ok")
+        .exactOptional(),
+      output: field.Value.describe("the result for the model: a text or any JSON").exactOptional(),
+    }),
+    answer: () => AppendResult().extend({ late: Flag }),
+    verb: {
+      group: "Turns",
+      line: "Settle an external tool call: send its result, by the call's id.",
+      flags: {
+        call: { name: "CALL", type: "text" },
+        output: { type: "file", value: "FILE", what: "the result, as JSON; a dash for standard input" },
+      },
+      about: [
+        "A session that waits for an external call continues once all of its calls are settled: a worker " +
+          'runs it, or "skein run ID".',
+      ],
+      examples: [
+        "skein settle 4x8kz1 call-1-at12 --output result.json  # the tool returned this",
+        "skein settle 4x8kz1 call-1-at12 --status error --output -  # it failed",
+      ],
+    },
+  }),
   "session.send": change("session", "send", {
     title: "Send a message from this session",
     also: [{ scope: "operate", what: "a message to another store", when: ({ at }) => at !== undefined }],

@@ -5,10 +5,10 @@ export interface Entry<B extends z.ZodType = z.ZodType, C extends z.ZodType = z.
   /** The current version. Older ones are upcast, see upcast.ts. */
   readonly v: number;
   /**
-   * The version to write, by content. Default: `v`. A higher version keeps an older program from misreading
-   * the record.
+   * The version to write, by content and body. Default: `v`. A higher version keeps an older program from
+   * misreading the record.
    */
-  readonly written?: (content: unknown) => number;
+  readonly written?: (content: unknown, body: unknown) => number;
   /** One line: what happened. */
   readonly meaning: string;
   /** One line: what remains once the content is erased. */

@@ -39,6 +39,8 @@ export interface OpenCall {
   readonly phase: "requested" | "asked" | "approved" | "started";
   /** The number of starts. */
   readonly attempts: number;
+  /** Of an external call: after it the outcome is unknown. */
+  readonly deadlineMs?: number;
 }
 
 /** A range of the transcript that the content at `seq` replaces in the context. */
@@ -395,7 +397,7 @@ function canonicalMind(mind: Mind): unknown {
 }
 
 /** The form of written snapshots. Snapshots of other forms are ignored and rebuilt. */
-export const snapshotForm = 7;
+export const snapshotForm = 8;
 
 export const snapshotText = (state: State): string => JSON.stringify(state);
 

@@ -14,6 +14,9 @@ export interface Step {
 export const steps: readonly Step[] = [
   // Version 2 marks a sandboxed shell; version 1 is a binding without a sandbox.
   { type: "resource.bound", from: 1, up: (body, content) => ({ body, content }) },
+  // Version 2 marks an external call, and a session that waits for its result.
+  { type: "tool.requested", from: 1, up: (body, content) => ({ body, content }) },
+  { type: "session.suspended", from: 1, up: (body, content) => ({ body, content }) },
 ];
 
 export function upcast(

@@ -66,5 +66,6 @@ export type {
   RequestResult,
   RespondOptions,
 } from "../runtime/turn/drive.ts";
+export type { SettleOptions, SettleResult } from "../runtime/turn/external-call.ts";
 export type { SessionLease } from "../runtime/turn/lease.ts";
 export type { OfferedTool } from "../runtime/turn/run-context.ts";

@@ -16,6 +16,9 @@ const toolLimit = {
 
 const timeoutMsDefault = 120_000;
 
+/** How long the outcome of an external call is awaited. */
+export const externalTimeoutMs = { byDefault: 86_400_000, max: 90 * 86_400_000 } as const;
+
 /** A tool's verdict on an interrupted call. Anything else counts as unknown. */
 export type ProbeAnswer = "done" | "not done" | "unknown" | { readonly done: unknown };
 
@@ -32,7 +35,8 @@ export interface ToolOptions<S extends StandardSchemaV1> {
   readonly output?: StandardSchemaV1;
   /** Default: `unsafe`, which never runs again automatically after a crash. */
   readonly effect?: "read" | "idempotent" | "unsafe";
-  run(input: StandardSchemaV1.InferOutput<S>, call: ToolCall): unknown;
+  /** Absent: an external tool. The session waits, and `session.settle` brings the outcome of a call. */
+  run?(input: StandardSchemaV1.InferOutput<S>, call: ToolCall): unknown;
   probe?(
     key: string,
     call: { readonly input: StandardSchemaV1.InferOutput<S>; readonly signal: AbortSignal },
@@ -43,7 +47,7 @@ export interface ToolOptions<S extends StandardSchemaV1> {
   touches?(input: StandardSchemaV1.InferOutput<S>): readonly string[] | Promise<readonly string[]>;
   /** The exact command of a call; see `OuterTool`. */
   command?(input: StandardSchemaV1.InferOutput<S>): ExactCommand;
-  /** Default: two minutes. */
+  /** Default: two minutes; a day for an external tool. */
   readonly timeoutMs?: number;
 }
 
@@ -75,7 +79,12 @@ const known = [
  */
 export function defineTool<S extends StandardSchemaV1>(options: ToolOptions<S>): OuterTool {
   checkOptions("defineTool", options, known);
-  const { probe, touches, command, effect = "unsafe", timeoutMs = timeoutMsDefault } = options;
+  const { run, probe, touches, command, effect = "unsafe" } = options;
+  const [timeoutMsUsual, timeoutMsMax] =
+    run === undefined
+      ? [externalTimeoutMs.byDefault, externalTimeoutMs.max]
+      : [timeoutMsDefault, toolLimit.timeoutMsMax];
+  const { timeoutMs = timeoutMsUsual } = options;
   const tool = describe(options);
   const where = `tool "${tool.name}"`;
   if (!["read", "idempotent", "unsafe"].includes(effect)) {
@@ -87,24 +96,26 @@ export function defineTool<S extends StandardSchemaV1>(options: ToolOptions<S>):
       },
     );
   }
-  if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > toolLimit.timeoutMsMax) {
+  if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > timeoutMsMax) {
     throw new SkeinError("invalid", `${where}: timeoutMs: expected a positive integer, got ${timeoutMs}`, {
-      hint: `milliseconds, from 1 to ${toolLimit.timeoutMsMax}`,
+      hint: `milliseconds, from 1 to ${timeoutMsMax}`,
     });
   }
-  if (
-    typeof options.run !== "function" ||
-    isNoFunction(probe) ||
-    isNoFunction(touches) ||
-    isNoFunction(command)
-  )
+  if (isNoFunction(run) || isNoFunction(probe) || isNoFunction(touches) || isNoFunction(command))
     throw new SkeinError("invalid", `${where}: run, probe, touches and command: expected functions`);
+  if (run === undefined) {
+    const extra = ["probe", "touches", "command", "output"].find((name) => name in options);
+    if (extra === undefined) return externalTool({ ...tool, effect, timeoutMs });
+    throw new SkeinError("invalid", `${where}: ${extra}: an external tool has none`, {
+      hint: `give it a run function, or leave out ${extra}`,
+    });
+  }
   return {
     ...tool,
     effect,
     timeoutMs,
     run: async (input, call) => {
-      const given: unknown = await options.run(input, call);
+      const given: unknown = await run(input, call);
       return options.output === undefined ? given : checkOutput(options.output, given);
     },
     ...(probe && {
@@ -116,6 +127,13 @@ export function defineTool<S extends StandardSchemaV1>(options: ToolOptions<S>):
     }),
   };
 }
+
+/** A tool whose calls are settled from outside. */
+export const externalTool = (tool: Omit<OuterTool, "run" | "external">): OuterTool => ({
+  ...tool,
+  external: true,
+  run: () => Promise.reject(new Error(`invariant: ${tool.name} is external and runs nowhere here`)),
+});
 
 const isNoFunction = (given: unknown): boolean => given !== undefined && typeof given !== "function";
 

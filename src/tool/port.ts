@@ -67,6 +67,11 @@ export interface OuterTool extends ToolDescription {
    */
   readonly contained?: boolean;
   /**
+   * True: nothing runs here. The call is recorded, the session waits without a lease, and `session.settle`
+   * brings the outcome; after `timeoutMs` it is unknown. The default rule for `unsafe` tools does not ask.
+   */
+  readonly external?: boolean;
+  /**
    * Returns a text, any JSON, or a `ToolOutput`. A thrown error goes to the model. It must end soon after the
    * signal is aborted; otherwise it is abandoned.
    */

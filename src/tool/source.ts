@@ -46,7 +46,8 @@ export function makeToolSource(options: {
       );
       own.push(...(await databaseTools(options.world, of("database"), opened, writable)));
       const mcp = await mcpTools(options.world, of("mcp"), opened, signal);
-      const named = of("tool").map(({ name }) => namedTool(given, name));
+      const named = await Promise.all(of("tool").map((one) => namedTool(given, one)));
+      for (const { name } of named) checkToolName(name);
       const all = (): readonly Tool[] => [...own, ...mcp.tools(), ...named];
       let tools = all();
       signal.throwIfAborted();
@@ -83,7 +84,11 @@ export function makeToolSource(options: {
   };
 }
 
-function namedTool(given: readonly OuterTool[], name: string): OuterTool {
+async function namedTool(given: readonly OuterTool[], { name, options }: StoredBinding): Promise<OuterTool> {
+  if (typeof options === "object" && options !== null && "external" in options) {
+    const { boundExternalTool } = await import("./external.ts");
+    return boundExternalTool(name, options);
+  }
   const tool = given.find((one) => one.name === name);
   if (tool !== undefined) return tool;
   const names = given.map((one) => one.name);

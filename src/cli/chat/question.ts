@@ -148,6 +148,11 @@ export function wayOn(question: Omit<Question, "reason" | "calls">, command: Com
       ];
     case "unknown":
       return [`look what happened, then: ${command(`answer ${id} --text "what you found"`)}; then: ${run}`];
+    case "tool":
+      return [
+        `send the result: ${command(`settle ${id} CALL --output FILE`)}; ` +
+          `its calls: ${command(`show ${id}`)}; then: ${run}`,
+      ];
     case "budget":
       return [
         budget === undefined

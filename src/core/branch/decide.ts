@@ -72,7 +72,7 @@ export const branchDecisions: Decisions<BranchCommand["do"]> = {
   rewind: (state, { earlier, requeue = false, reason, changed = [] }, { digest }) => {
     const refusal = forbidden(state, "rewind", "be rewound");
     if (refusal !== null) return refusal;
-    const ended = endTurn(state, digest, "interrupted");
+    const ended = endTurn(state, digest, "interrupted", true);
     const body = { toSeq: earlier.seq, inputs: takenSince(state, earlier), requeued: requeue };
     const rewoundSeq = state.seq + ended.length + 1;
     return accept(
@@ -154,11 +154,12 @@ export const withdrawnBindings = (point: State, now: State): string[] =>
 
 /**
  * Open calls of a mind that is resumed: they never run. A started one may have had its effect, whatever this
- * mind knows of it.
+ * mind knows of it. An external one is awaited by the other mind alone.
  */
 function skipped(mind: Mind, cause: number): readonly DraftEvent[] {
-  return [...mind.calls.entries()].map(([call, { phase, effect }]) => {
-    const status = phase === "started" && effect !== "read" ? "unknown" : "skipped";
+  return [...mind.calls.entries()].map(([call, { phase, effect, deadlineMs }]) => {
+    const mayHaveRun = phase === "started" && effect !== "read" && deadlineMs === undefined;
+    const status = mayHaveRun ? "unknown" : "skipped";
     return draft("tool.settled", { call, status }, undefined, { cause });
   });
 }

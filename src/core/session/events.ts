@@ -36,6 +36,7 @@ const suspensions = {
   approval: "Waiting for approval",
   unknown: "Suspended, the outcome of a call is unknown",
   error: "Suspended after an error",
+  tool: "Waiting for the result of an external call",
 } as const;
 
 const documentNames = { "agents-md": "AGENTS.md", file: "a file", handoff: "a handoff" } as const;
@@ -123,10 +124,13 @@ export const sessionEvents = {
     sample: { body: {}, content: reason },
   }),
   "session.suspended": event({
+    // A program without external calls does not know what the session waits for. It refuses version 2.
+    v: 2,
+    written: (_, body) => ((body as { by?: unknown }).by === "tool" ? 2 : 1),
     meaning: "The session is suspended until it is activated; the body names the cause.",
     erased: "It was suspended for the cause in the body; the text is erased.",
     body: z.looseObject({
-      by: z.enum(["person", "budget", "approval", "unknown", "error"]),
+      by: z.enum(["person", "budget", "approval", "unknown", "error", "tool"]),
       /** The calls or events it waits for. */
       on: z.array(Seq).max(100).optional(),
       /**

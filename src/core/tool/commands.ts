@@ -51,6 +51,8 @@ export interface ToolCallDraft {
   readonly reason?: string;
   /** The exact command, for a call that needs approval. */
   readonly command?: SavedCommand;
+  /** Of an external call: until when its outcome is awaited. */
+  readonly deadlineMs?: number;
 }
 
 /** The command of a saved approval: text, directory and binding must be the same. */
@@ -108,6 +110,8 @@ export type ToolCommand =
       readonly ask?: boolean;
       /** The call was already settled when its turn was ended: the result is kept as evidence. */
       readonly late?: boolean;
+      /** The outcome of an external call, reported from outside: its result is untrusted. */
+      readonly outside?: boolean;
       /** For a session tool: its action, in one append with its result. */
       readonly act?:
         | Extract<Command, { readonly do: "record" | "retract" | "scratch" | "sleep" }>

@@ -96,7 +96,10 @@ export const toolDecisions: Decisions<ToolCommand["do"]> = {
     const refusal = forbidden(state, "settle", "take a tool's result");
     if (refusal !== null) return refusal;
     if (call === undefined) return refuse("refused", `call ${command.call} is not open`);
-    if (command.status === "ok" && call.effect !== "session" && call.phase !== "started")
+    const isExternal = call.deadlineMs !== undefined;
+    const wrong = command.outside === true ? notForOutside(command.call, call) : null;
+    if (wrong !== null) return wrong;
+    if (command.status === "ok" && call.effect !== "session" && call.phase !== "started" && !isExternal)
       return refuse("refused", `call ${command.call} was not started`, "start the call before you settle it");
     const done = command.act === undefined ? null : act(state, command.act, facts);
     if (done !== null && !done.ok) {
@@ -113,7 +116,9 @@ export const toolDecisions: Decisions<ToolCommand["do"]> = {
       cause: call.seq,
       actor: `tool:${call.tool}`,
     }));
-    const asked = command.ask === true && state.standing.status === "running" ? [unknownDraft(call)] : [];
+    const isOver = isWaiting(state) && state.mind.calls.size === 1;
+    const isHalted = command.ask === true && (state.standing.status === "running" || isOver);
+    const asked = isHalted ? [unknownDraft(call)] : isOver ? [draft("session.activated", {})] : [];
     const changed = changedDrafts(command.changed ?? [], facts.digest, {
       ...inTurn(state),
       cause: call.seq,
@@ -149,6 +154,19 @@ function answer(state: State, command: CommandOf<"answer">): Decision {
   return accept(...answered, ...granted, ...message, ...(over ? [draft("session.activated", {})] : []));
 }
 
+/** The session is suspended until its external calls have an outcome. */
+const isWaiting = ({ standing: { status, why } }: State): boolean =>
+  status === "suspended" && why?.by === "tool";
+
+/** Only external calls take a result from outside, and not before they are approved. */
+function notForOutside(call: string, { deadlineMs, phase, tool }: OpenCall): Decision | null {
+  if (deadlineMs === undefined)
+    return refuse("refused", `call ${call} of ${tool} is not external`, "the engine runs it and settles it");
+  if (phase !== "asked") return null;
+  const hint = "allow or deny it first: session.answer";
+  return refuse("refused", `call ${call} of ${tool} waits for approval`, hint);
+}
+
 const unknownDraft = ({ seq, tool }: OpenCall): DraftEvent =>
   draft(
     "session.suspended",
@@ -173,7 +191,7 @@ function heldBackDrafts(state: State, { call, reason }: HeldBack): readonly Draf
 /** A result that arrives after its call was settled: evidence, never applied automatically. */
 function late(
   state: State,
-  { call, status, output, changed = [] }: CommandOf<"settle">,
+  { call, status, output, outside, changed = [] }: CommandOf<"settle">,
   { digest }: Parameters<Decide<"settle">>[2],
 ): Decision {
   const content = output === undefined ? undefined : { output };
@@ -181,7 +199,11 @@ function late(
     forbidden(state, "write", "record a late result") ??
     accept(
       ...changedDrafts(changed, digest, {}),
-      draft("tool.settled", { call, status, late: true }, content),
+      draft(
+        "tool.settled",
+        { call, status, late: true, ...(outside === true && { untrusted: true }) },
+        content,
+      ),
     )
   );
 }

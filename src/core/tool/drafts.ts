@@ -60,12 +60,13 @@ export function callDrafts(
 ): readonly DraftEvent[] {
   const drafts: DraftEvent[] = [];
   const more = { ...inTurn(state), cause: state.seq + 1 };
-  for (const { call, tool, effect, input, verdict, reason, command } of calls) {
+  for (const { call, tool, effect, input, verdict, reason, command, deadlineMs } of calls) {
     const requestSeq = state.seq + 2 + drafts.length;
     const after = { ...inTurn(state), cause: requestSeq };
     const ask = verdict === "ask" ? { ask: true } : {};
+    const external = deadlineMs === undefined ? {} : { external: { deadlineMs } };
     const content = { input, ...(command === undefined ? {} : { command: { ...command } }) };
-    drafts.push(draft("tool.requested", { call, tool, effect, ...ask, model }, content, more));
+    drafts.push(draft("tool.requested", { call, tool, effect, ...ask, model, ...external }, content, more));
     if (verdict === "deny") drafts.push(draft("tool.denied", { call }, because(reason), after));
     if (verdict === "deny" || verdict === "error") {
       const status = verdict === "deny" ? "skipped" : "error";
@@ -79,16 +80,19 @@ export function settled(
   state: State,
   call: string,
   open: OpenCall,
-  result: Pick<CommandOf<"settle">, "status" | "output" | "blocks" | "detail" | "ms">,
+  result: Pick<CommandOf<"settle">, "status" | "output" | "blocks" | "detail" | "ms" | "outside">,
 ): DraftEvent {
-  const { status, output, blocks, detail, ms } = result;
+  const { status, output, blocks, detail, ms, outside } = result;
   const empty = output === undefined && blocks === undefined && detail === undefined;
   const content = empty
     ? undefined
     : { output: output ?? "", ...present({ blocks: blocks && [...blocks], detail }) };
-  return draft("tool.settled", present({ call, status, ms }), content, {
+  // The tool did not act here: the record carries the actor that sent the result.
+  const by = outside === true ? {} : { actor: `tool:${open.tool}` };
+  const mark = outside === true ? { untrusted: true } : {};
+  return draft("tool.settled", { ...present({ call, status, ms }), ...mark }, content, {
     ...inTurn(state),
     cause: open.seq,
-    actor: `tool:${open.tool}`,
+    ...by,
   });
 }

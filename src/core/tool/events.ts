@@ -129,6 +129,9 @@ export const toolEvents = {
     },
   }),
   "tool.requested": event({
+    // A program without external calls would look for the tool here. It refuses to run version 2.
+    v: 2,
+    written: (_, body) => ((body as { external?: unknown }).external === undefined ? 1 : 2),
     meaning: "The model requested a tool call.",
     erased: "This tool was requested; the arguments are erased.",
     body: z.looseObject({
@@ -138,6 +141,8 @@ export const toolEvents = {
       ask: z.boolean().optional(),
       /** The model that requested it. */
       model: ModelName.optional(),
+      /** Version 2: an external call. Nothing runs here; the outcome comes from outside, by the deadline. */
+      external: z.looseObject({ deadlineMs: Millis }).optional(),
     }),
     content: z.looseObject({
       input: Json,
@@ -146,8 +151,9 @@ export const toolEvents = {
         .looseObject({ text: z.string(), directory: z.string(), binding: Json.optional() })
         .optional(),
     }),
-    summary: ({ tool, ask }, content) =>
-      `Call of ${tool}${ask === true ? ", approval required" : ""}` +
+    summary: ({ tool, ask, external }, content) =>
+      `${external === undefined ? "Call" : "External call"} of ${tool}` +
+      (ask === true ? ", approval required" : "") +
       ifGiven(content, ({ input }) => after(valueText(input))),
     sample: {
       body: { call: "call_1", tool: "files.read", effect: "read", ask: true, model: "acme/large-2" },
@@ -187,6 +193,8 @@ export const toolEvents = {
        * A result that arrived after the call was settled as unknown: evidence, never applied automatically.
        */
       late: z.boolean().optional(),
+      /** The result of an external call: the caller sent it, and nothing here checked what happened. */
+      untrusted: z.boolean().optional(),
     }),
     content: z
       .looseObject({

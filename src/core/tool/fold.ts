@@ -1,5 +1,6 @@
 /** Folds of tools: resource bindings, permissions, tool calls. */
 import { type Folds, heard, refOf, stand, think } from "../state-change.ts";
+import { present } from "../present.ts";
 import type { OpenCall, State } from "../state.ts";
 import type { toolEvents } from "./events.ts";
 
@@ -26,7 +27,9 @@ export const toolFolds: Folds<keyof typeof toolEvents> = {
   },
   "tool.requested": (state, { body, seq }) => {
     const phase = body.ask === true ? "asked" : "requested";
-    const call: OpenCall = { seq, tool: body.tool, effect: body.effect, phase, attempts: 0 };
+    const { deadlineMs } = body.external ?? {};
+    const { tool, effect } = body;
+    const call: OpenCall = { seq, tool, effect, phase, attempts: 0, ...present({ deadlineMs }) };
     const { turn } = state.standing;
     const { answered } = turn ?? { answered: null };
     const asked = answered === null ? null : { ...answered, calls: answered.calls + 1 };

@@ -19,6 +19,8 @@ export function dueOf(state: State): number | null {
   if (nextOf(state, { steered: false, stepsMax: Infinity }).next !== "rest") return 0;
   const times: number[] = [];
   for (const { deadlineMs } of requests.values()) times.push(deadlineMs);
+  for (const { deadlineMs } of state.mind.calls.values())
+    if (deadlineMs !== undefined) times.push(deadlineMs);
   if (status === "sleeping" && typeof sleep?.untilMs === "number") times.push(sleep.untilMs);
   // The clock does not wake a session that waits for a person.
   if (status !== "suspended")
@@ -62,6 +64,7 @@ const suspendedFor: Readonly<Record<string, string>> = {
   unknown: "answer",
   error: "error",
   person: "person",
+  tool: "tool result",
   [rolledBackReason]: "set back",
   [imported]: "review",
 };

@@ -70,17 +70,20 @@ function writeOff({ standing: { reserved, turn } }: State): readonly DraftEvent[
 
 /**
  * Ends a turn. Its open calls are settled: `unknown` if they had started, because their effect may have
- * happened, unless they only read; otherwise `skipped`.
+ * happened, unless they only read; otherwise `skipped`. A rewind skips external calls.
  */
 export function endTurn(
   state: State,
   digest: Digest,
   outcome: "completed" | "interrupted" | "cancelled" | "failed" | "refused" | "length",
+  isRewound = false,
 ): readonly DraftEvent[] {
   const { turn } = state.standing;
   if (turn === null) return [];
-  const settled = [...state.mind.calls.entries()].map(([call, { phase, effect, seq }]) => {
-    const status = phase === "started" && effect !== "read" ? "unknown" : "skipped";
+  const settled = [...state.mind.calls.entries()].map(([call, open]) => {
+    const { phase, effect, seq, deadlineMs } = open;
+    const mayHaveRun = phase === "started" && effect !== "read" && !(isRewound && deadlineMs !== undefined);
+    const status = mayHaveRun ? "unknown" : "skipped";
     return draft("tool.settled", { call, status }, undefined, { turn: turn.number, cause: seq });
   });
   const toSeq = settled.length === 0 ? state.mind.toSeq : state.seq + settled.length;

@@ -24,6 +24,7 @@ import type { CancelTreeResult } from "../branch/children.ts";
 import type { ClearOptions } from "../branch/clear.ts";
 import type { CompressResult, CompressStrategy } from "../turn/compress.ts";
 import { type MessageContract, declareContract, readContracts } from "../message/contract.ts";
+import type { SettleOptions, SettleResult } from "../turn/external-call.ts";
 import { takeDrive, type Drive, type DriveOptions } from "../turn/drive.ts";
 import type { Deps } from "../deps.ts";
 import type { EraseOptions, EraseReport } from "../govern/erase.ts";
@@ -387,6 +388,16 @@ export class Session extends SessionReader {
     const { answerChange } = await import("../govern/remember-answer.ts");
     const { build, also } = await answerChange(this.#deps, this.id, options);
     return written(await this.#change(build, { also }));
+  }
+
+  /**
+   * Settles an external call by its id, exactly once: repeating the same outcome changes nothing. A result
+   * after the deadline, an interrupt or a rewind is kept as evidence.
+   */
+  async settle(call: string, options: SettleOptions = {}): Promise<SettleResult> {
+    checkCall("session.settle", options, { call });
+    const { settleExternal } = await import("../turn/external-call.ts");
+    return settleExternal(this.#deps, this.id, (build, key) => this.#change(build, { key }), call, options);
   }
 
   /** Makes the context smaller: the transcript stays in the log. */

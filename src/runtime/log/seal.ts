@@ -196,7 +196,7 @@ function checkShape({ type, body, content }: DraftEvent): number {
   }
   checkPart(`${type} body`, entry.body, body);
   checkPart(type, entry.content, content);
-  return entry.written?.(content) ?? entry.v;
+  return entry.written?.(content, body) ?? entry.v;
 }
 
 function checkPart(what: string, schema: z.ZodType, value: unknown): void {

@@ -47,6 +47,8 @@ export interface StateView {
     readonly effect: string;
     readonly phase: string;
     readonly seq: number;
+    /** Of an external call: after it the outcome is unknown. */
+    readonly deadlineMs?: number;
   }[];
   /** Queued inputs. A full inbox accepts no more messages from sessions. */
   readonly inbox: { readonly count: number; readonly full: boolean };
@@ -142,8 +144,8 @@ export async function viewState(deps: Deps, session: SessionId, state: State): P
       compactions: mind.overlays.length,
       openCalls: mind.calls.size,
     },
-    calls: [...mind.calls.entries()].map(([call, { tool, effect, phase, seq: at }]) => {
-      return { call, tool, effect, phase, seq: at };
+    calls: [...mind.calls.entries()].map(([call, { tool, effect, phase, seq: at, deadlineMs }]) => {
+      return { call, tool, effect, phase, seq: at, ...present({ deadlineMs }) };
     }),
     inbox: { count: count(standing.inbox.waiting), full: isFull(standing.inbox) },
     ...messagesOf(standing),

@@ -199,7 +199,9 @@ export class Drive implements AsyncDisposable {
     }
     const before = await this.state();
     const said = safeJson(this.#deps.world, options.blocks);
-    const { blocks, calls } = takeCalls(said, before, (tool) => effects[tool] ?? "unsafe");
+    const { blocks, calls } = takeCalls(said, before, (tool) => ({
+      effect: effects[tool] ?? "unsafe",
+    }));
     const change = await this.change({
       do: "respond",
       model: inFlight(before),
@@ -298,25 +300,30 @@ function inFlight({ standing }: State): string {
 
 /**
  * Moves the arguments of calls out of the blocks, where they would be a second time, and gives each call an
- * id that no open call has. Providers repeat ids, and some give none.
+ * id that no open call has. Providers repeat ids, and some give none. An external call has an id that no
+ * other call of the session has, so that a late result never settles another call.
  */
 export function takeCalls(
   blocks: readonly ContentBlock[],
   state: State,
-  effectOf: (tool: string) => ToolCallDraft["effect"],
+  factsOf: (tool: string) => Pick<ToolCallDraft, "effect" | "deadlineMs">,
 ): { readonly blocks: ContentBlock[]; readonly calls: ToolCallDraft[] } {
   const calls: ToolCallDraft[] = [];
   const taken = new Set<string>(state.mind.calls.keys());
   const kept = blocks.map((block): ContentBlock => {
     if (block.type !== "tool-call") return block;
     const { input, ...rest } = block;
-    const call = freshId(block.call, taken);
+    const facts = factsOf(block.tool);
+    const wanted = facts.deadlineMs === undefined ? block.call : externalId(block.call, state);
+    const call = freshId(wanted, taken);
     taken.add(call);
-    calls.push({ call, tool: block.tool, effect: effectOf(block.tool), input: input ?? {}, verdict: "run" });
+    calls.push({ call, tool: block.tool, ...facts, input: input ?? {}, verdict: "run" });
     return { ...rest, call };
   });
   return { blocks: kept, calls };
 }
+
+const externalId = (wanted: string, { seq }: State): string => `${wanted.slice(0, 48) || "call"}-at${seq}`;
 
 function freshId(wanted: string, taken: ReadonlySet<string>): string {
   const clean = wanted.replace(/[^A-Za-z0-9_.:-]/g, "-").slice(0, 100) || "call";

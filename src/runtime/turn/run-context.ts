@@ -154,6 +154,6 @@ export const judgeTool = (
   judgeCall(rules, {
     tool: tool.name,
     effect: tool.effect,
-    contained: tool.effect !== "session" && tool.contained === true,
+    contained: tool.effect !== "session" && (tool.contained === true || tool.external === true),
     ...call,
   });

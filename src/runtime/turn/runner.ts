@@ -18,7 +18,7 @@ import { readWaiting, takenOf } from "../read/inbox.ts";
 import { keepLease } from "./lease-keeper.ts";
 import type { Deps } from "../deps.ts";
 import { measure, takeStep, type StepWorld } from "./step.ts";
-import { settleCalls } from "./tool-ledger.ts";
+import { settleCalls, settleOverdue } from "./tool-ledger.ts";
 import { wakeCommand } from "../read/wake-due.ts";
 import type { Command } from "../../core/command.ts";
 import type { FollowUp, NextFollowUp } from "../log/follow-up.ts";
@@ -67,7 +67,8 @@ export async function runSession(
     return await new Runner(deps, drive, early, keeper).run(signal);
   const wake = wakeCommand(drive.latest, deps.store.now());
   if (wake !== null) await drive.change(wake);
-  const state = (await giveUp(deps, session, drive.latest)) > 0 ? await drive.state() : drive.latest;
+  const late = await settleOverdue(deps, session, drive.latest);
+  const state = late + (await giveUp(deps, session, drive.latest)) > 0 ? await drive.state() : drive.latest;
   if (isAtRest(state)) return ranOf(state);
   await using runContext = await gatherCrew(deps, session, state, { signal: keeper.signal, prepared });
   await noteLeft(deps, drive, runContext.files);

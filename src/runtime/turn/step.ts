@@ -169,11 +169,12 @@ async function respond(
       const { reserved, status } = state.standing;
       // The turn ended during the model call: the answer is useless, but it was paid.
       if (reserved?.seq !== requestSeq || !mayIn(status, "settle")) return { ...over, usage, costNanoUsd };
-      const { blocks, calls } = takeCalls(
-        answered,
-        state,
-        (tool) => runContext.tools.get(tool)?.effect ?? "unsafe",
-      );
+      const { blocks, calls } = takeCalls(answered, state, (name) => {
+        const tool = runContext.tools.get(name);
+        const isExternal = tool !== undefined && tool.effect !== "session" && tool.external === true;
+        const deadline = isExternal ? { deadlineMs: deps.store.now() + tool.timeoutMs } : {};
+        return { effect: tool?.effect ?? "unsafe", ...deadline };
+      });
       const places = answered.flatMap((block, place) => (block.type === "tool-call" ? [place] : []));
       const judged: ToolCallDraft[] = [];
       for (const [number, call] of calls.entries()) {

@@ -6,6 +6,8 @@
 import type { CommandOf } from "../../core/command.ts";
 import type { HeldBack } from "../../core/tool/commands.ts";
 import { SkeinError } from "../../core/error.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
+import { agentRules, type AgentRules } from "../../core/workspace/agent.ts";
 import type { TreeChange } from "../../core/tool/file-version.ts";
 import type { OpenCall, State } from "../../core/state.ts";
 import type { OuterTool, Tool, WatchedCalls } from "../../tool/port.ts";
@@ -20,6 +22,7 @@ import { toolErrorText, shapeOutput } from "./tool-output.ts";
 import { runTool, type ToolRunOutcome } from "./tool-run.ts";
 import { commandOf, findApproval, listApprovals } from "../workspace/approvals.ts";
 import { momentOf } from "../read/lease-status.ts";
+import { agentOf } from "../workspace/session-agent.ts";
 import { readBindings } from "../read/bindings.ts";
 
 export interface LedgerWorld {
@@ -56,7 +59,8 @@ export async function settleCalls(ledger: LedgerWorld, state: State): Promise<vo
     const { tool } = entry;
     if (tool?.effect === "session") {
       if (!(await isHeldBack(ledger, entry, tool))) await actOn(ledger, entry, tool);
-    } else if (isCutOff(entry) && !(await isUndone(ledger, entry))) unsure.push(entry);
+    } else if (isAwaited(entry)) continue;
+    else if (isCutOff(entry) && !(await isUndone(ledger, entry))) unsure.push(entry);
     else if (tool === undefined) await gone(ledger, entry);
     else ready.push({ ...entry, tool });
   }
@@ -64,12 +68,31 @@ export async function settleCalls(ledger: LedgerWorld, state: State): Promise<vo
   // Last, since a question about one suspends the session, and nothing more is started then.
   const open = (await ledger.drive.state()).mind.calls;
   for (const { id, open: call } of unsure) if (open.has(id)) await unknown(ledger, id, call);
+  await waitForResults(ledger);
 }
+
+/** Suspends the session until its external calls have an outcome. It needs no lease and no worker then. */
+async function waitForResults({ deps, drive, runContext }: LedgerWorld): Promise<void> {
+  await settleOverdue(deps, drive.session, await drive.state(), runContext.rules);
+  const now = await drive.state();
+  if (now.standing.status !== "running" || awaitedOf(now).length === 0) return;
+  await drive.change((state) => {
+    const on = awaitedOf(state).slice(0, 100);
+    if (on.length === 0) throw new SkeinError("conflict", "the last result has arrived");
+    const many =
+      on.length === 1 ? "an external call waits for its" : `${on.length} external calls wait for their`;
+    return { do: "suspend", by: "tool", on, reason: `${many} result` };
+  });
+}
+
+const awaitedOf = ({ mind }: State): number[] =>
+  [...mind.calls.values()].flatMap(({ deadlineMs, seq }) => (deadlineMs === undefined ? [] : [seq]));
 
 /** False when the session is suspended or interrupted, and must do nothing more. */
 async function runAll(ledger: LedgerWorld, ready: readonly Ready[]): Promise<boolean> {
   const { drive, deps, runContext, signal } = ledger;
-  const watched = await watchCalls(deps, runContext.files, ready);
+  const run = ready.filter(({ tool }) => tool.external !== true);
+  const watched = await watchCalls(deps, runContext.files, run);
   let going: readonly Ready[] = ready;
   let rules: CallRules | null = null;
   // Rules may have changed since the calls were requested or approved: the current ones decide.
@@ -90,6 +113,7 @@ async function runAll(ledger: LedgerWorld, ready: readonly Ready[]): Promise<boo
     await watched?.over();
     return false;
   }
+  going = going.filter(({ tool }) => tool.external !== true);
   const ended = await Promise.all(going.map((entry) => runEntry(ledger, entry, { watched, rules })));
   const left = going.find((_, place) => ended[place] === "left");
   if (left === undefined) await watched?.over();
@@ -161,6 +185,9 @@ async function gone(ledger: LedgerWorld, { id, open }: Entry): Promise<void> {
   const output = `tool ${open.tool} is no longer available`;
   await ledger.drive.change({ do: "settle", call: id, status: "error", output });
 }
+
+/** True for an external call that was started: only its result or its deadline settles it. */
+const isAwaited = ({ open }: Entry): boolean => open.deadlineMs !== undefined && open.phase === "started";
 
 /** True when a dead runner was in the middle of it. Its effect at the request counts, not today's. */
 const isCutOff = ({ open }: Entry): boolean => open.phase === "started" && open.effect === "unsafe";
@@ -276,4 +303,43 @@ function withChanges(
   const detail: unknown = "detail" in ran ? ran.detail : {};
   const isOpen = typeof detail === "object" && detail !== null && !Array.isArray(detail);
   return { changed, ...(unkept.length > 0 && isOpen ? { detail: { ...detail, unkept } } : {}) };
+}
+
+/** Settles external calls past their deadline as unknown. Returns how many. */
+export async function settleOverdue(
+  deps: Deps,
+  session: SessionId,
+  state: State,
+  given?: AgentRules,
+): Promise<number> {
+  const overdue = (now: State): string[] =>
+    [...now.mind.calls.entries()].flatMap(([call, { deadlineMs }]) =>
+      deadlineMs !== undefined && deadlineMs <= deps.store.now() ? [call] : [],
+    );
+  const late = overdue(state);
+  if (late.length === 0) return 0;
+  const rules = given ?? agentRules((await agentOf(deps, session, state)).agent);
+  let count = 0;
+  for (const call of late) {
+    const done = await deps.writer
+      .change(
+        session,
+        (now) => {
+          const open = now.mind.calls.get(call);
+          if (open?.deadlineMs === undefined)
+            throw new SkeinError("conflict", `call ${quote(call)} was settled just now`);
+          const until = new Date(open.deadlineMs).toISOString();
+          const output = `no result of ${open.tool} arrived by ${until}: its effect is not known`;
+          const ask = rules.onUnknown === "ask" && open.effect === "unsafe";
+          return { do: "settle", call, status: "unknown", output, ask };
+        },
+        { actor: "system", asked: false },
+      )
+      .catch((error: unknown) => {
+        const isOvertaken = error instanceof SkeinError && ["conflict", "refused"].includes(error.code);
+        if (!isOvertaken) throw error;
+      });
+    if (done !== undefined) count += 1;
+  }
+  return count;
 }

@@ -7,6 +7,7 @@ import { dueOf, expiryOf } from "../../core/trigger/schedule.ts";
 import type { State } from "../../core/state.ts";
 import { giveUp } from "../message/deliver.ts";
 import type { Deps } from "../deps.ts";
+import { settleOverdue } from "../turn/tool-ledger.ts";
 import { wakeCommand } from "../read/wake-due.ts";
 import { indexEntryOf } from "../log/session-index.ts";
 import { fireDue, ifOvertaken } from "../trigger/fire.ts";
@@ -24,6 +25,7 @@ export async function attend(deps: Deps, session: SessionId): Promise<number | n
   await expire(deps, session, before);
   await suspendOverdue(deps, session, before);
   await giveUp(deps, session, before);
+  await settleOverdue(deps, session, before);
   const after = await writer.current(session);
   // Nothing was written, so the index was not corrected: the entry may come from an earlier layout.
   if (after.seq === before.seq)

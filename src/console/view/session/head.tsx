@@ -93,6 +93,7 @@ function Title({ title }: { readonly title: string }): ReactNode {
 const causes: Readonly<Record<string, string>> = {
   approval: "waiting for approval",
   unknown: "call outcome unknown",
+  tool: "waiting for a tool result",
   budget: "budget exhausted",
   imported: "waiting for review",
   "set-back": "log rolled back",

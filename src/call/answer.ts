@@ -313,5 +313,6 @@ export const TokenEntry = once(() =>
     expiresAt: Millis.nullable(),
     revokedAt: Millis.nullable(),
     revokedBy: MaybeText,
+    session: MaybeText,
   }),
 );

@@ -66,9 +66,18 @@ const tokens = {
         .describe("the principal that it acts as, prn_…; by default a new one")
         .exactOptional(),
       expiresAt: field.Moment.describe("the moment it expires; by default never").exactOptional(),
+      session: z
+        .string()
+        .max(64)
+        .describe("with the scope settle: the only session whose external calls it settles")
+        .exactOptional(),
     }),
     answer: () => answer.TokenEntry().extend({ token: Text }),
-    verb: { name: "tokens add", args: ["name?"], flags: { principal: { value: "prn_…" }, expiresAt: null } },
+    verb: {
+      name: "tokens add",
+      args: ["name?"],
+      flags: { principal: { value: "prn_…" }, session: { value: "ses_…" }, expiresAt: null },
+    },
   }),
   "engine.tokens": read("engine", "tokens", {
     title: "List the tokens",
@@ -84,8 +93,11 @@ const tokens = {
       about: [
         "A token is printed once: the store keeps only its hash. A unique id suffix is accepted to revoke " +
           "it; servers know within a second.",
-        "read permits reading; write changing sessions; operate setting agents, triggers and policies; " +
-          "admin everything, tokens and deletion included. --scope may be given several times.",
+        "read permits reading; write changing sessions; settle sending results of external tool calls; " +
+          "operate setting agents, triggers and policies; admin everything, tokens and deletion included. " +
+          "--scope may be given several times.",
+        "With --session a token is valid for one session and has only the scope settle: for the program " +
+          "that executes its external calls.",
         "The log names the principal of a token as the actor. By default that is a new one; with " +
           "--principal a second token continues as the same one.",
       ],

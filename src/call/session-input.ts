@@ -141,6 +141,7 @@ export const sessionInput = {
     summary:
       "Brings the outcome of an external tool call, exactly once. The same outcome again changes nothing; " +
       "a result after the deadline, an interrupt or a rewind is kept as evidence.",
+    scope: "settle",
     args: ["call"],
     params: () => ({
       call: z.string().min(1).max(128).describe("the id of the call, from tool.requested or the state"),

@@ -9,6 +9,7 @@ const all: Row = { but: {} };
 const but = (exceptions: Readonly<Record<string, string>>): Row => ({ but: exceptions });
 
 const driven = "takes the lease or drives turns itself, which needs the engine in its process";
+const firstResult = "the client reports the first result of a call that it sent without a key";
 const worded = "the table refuses it first, in words of its own";
 const inside = "is about the inside of the engine or its store";
 const processes = "is about several processes, with engines of their own";
@@ -100,6 +101,10 @@ export const table: Readonly<Record<string, Row>> = {
   }),
   "turn/files.test.ts": inside,
   "turn/ended-holder.test.ts": processes,
+  "turn/external-call.test.ts": but({
+    "the same outcome again changes nothing, and another one is refused": firstResult,
+    "after the deadline the outcome is unknown, and a later result is kept as evidence": firstResult,
+  }),
   "branch/handoff-inherit.test.ts": all,
   "branch/handoff.test.ts": but({
     "the same log gives the same bytes for every caller":

@@ -29,6 +29,7 @@ function authorizerFor(bound: { readonly host: string; readonly port: number }):
         actor: "user",
         token: "none",
         expiresAt: null,
+        session: null,
         stands: async () => true,
       };
     },

@@ -109,10 +109,11 @@ test("a token allows what its scopes say", async () => {
   }
   const no = "forbidden";
   assert.deepEqual(table, {
-    read: ["let in", no, no, no],
-    write: [no, "let in", no, no],
-    operate: [no, no, "let in", no],
-    admin: ["let in", "let in", "let in", "let in"],
+    read: ["let in", no, no, no, no],
+    write: [no, "let in", no, no, no],
+    settle: [no, no, "let in", no, no],
+    operate: [no, no, no, "let in", no],
+    admin: ["let in", "let in", "let in", "let in", "let in"],
   });
 });
 

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { operationIds, operationOf, type OperationId } from "../../src/call/operations.ts";
+import { use } from "../runtime/turn/scripted.ts";
 import { saveApproval } from "./saved-approval.ts";
 import { claudeText, makeTranscriptHome, transcriptId } from "./transcript-home.ts";
 import { fine, frames, served, type Given } from "./served.ts";
@@ -49,10 +50,15 @@ function makeCaller(place: Caller["place"], folder: string): Caller {
 
 test("every operation does its work over HTTP, and its answer is as the table says", async () => {
   using home = makeTranscriptHome();
-  await using place = await served({ otherStores: true, transcripts: home.transcripts });
+  await using place = await served({
+    otherStores: true,
+    transcripts: home.transcripts,
+    lines: [[use("order", {})], "Done."],
+  });
   const folder = mkdtempSync(join(tmpdir(), "skein-test-"));
   const caller = makeCaller(place, folder);
   try {
+    await settling(caller);
     const { id, fork } = await knowing(caller);
     await reading(caller, id);
     await turning(caller, id);
@@ -66,6 +72,17 @@ test("every operation does its work over HTTP, and its answer is as the table sa
     rmSync(folder, { recursive: true, force: true });
   }
 });
+
+/** An external call, and its outcome. */
+async function settling({ on, open, place }: Caller): Promise<void> {
+  const id = await open("Shop");
+  const options = { external: true, description: "Orders.", input: { type: "object" } };
+  await on(id, "bind", { kind: "tool", name: "order", options });
+  const session = await place.engine.session(id);
+  await session.ask("Order a pen.").result;
+  const [waiting] = (await session.state()).calls;
+  await on(id, "settle", { call: waiting?.call, output: { number: 7 } });
+}
 
 /** Sessions and what they know. */
 async function knowing({ call, on, open, folder }: Caller): Promise<{ id: string; fork: string }> {

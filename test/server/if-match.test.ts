@@ -73,7 +73,14 @@ const asks: Readonly<Partial<Record<OperationId, Asked>>> = {
 };
 
 /** What writes nothing to the session that it is asked of; and what can only be asked while a call waits. */
-const others = ["session.fork", "session.promote", "session.replay", "engine.export", "session.answer"];
+const others = [
+  "session.fork",
+  "session.promote",
+  "session.replay",
+  "engine.export",
+  "session.answer",
+  "session.settle",
+];
 
 test("of many calls that expect one position, one changes the session", async () => {
   const changes = operationIds.filter((id) => {

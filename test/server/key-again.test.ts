@@ -301,7 +301,7 @@ const ofSession: Partial<Record<OperationId, readonly Row[]>> = {
 
 /**
  * What writes nothing, what imports files (transcripts.test.ts), what streams what it does
- * (requests.test.ts), and what can only be asked while a call waits.
+ * (requests.test.ts), and what can only be asked while a call waits (settle.test.ts).
  */
 const others: readonly OperationId[] = [
   "engine.export",
@@ -311,6 +311,7 @@ const others: readonly OperationId[] = [
   "engine.tickets",
   "session.answer",
   "session.ask",
+  "session.settle",
   "session.watch",
 ];
 

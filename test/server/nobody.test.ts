@@ -29,6 +29,7 @@ const rightly: Readonly<Record<string, Params>> = {
   "session.input": { input: "hello" },
   "session.ask": { input: "hello" },
   "session.answer": { allow: true },
+  "session.settle": { call: "call-1-at12", output: "done" },
   "session.send": { to: unknown, message: "hello" },
   "session.contract": { topic: "orders", schema: { type: "object" } },
   "session.record": { kind: "fact", key: "k", value: 1 },

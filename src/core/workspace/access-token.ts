@@ -7,7 +7,7 @@
 import type { TokenId } from "../ids.ts";
 
 /** The scopes of a token. `admin` includes all of them. */
-export const scopes = ["read", "write", "operate", "admin"] as const;
+export const scopes = ["read", "write", "settle", "operate", "admin"] as const;
 /** The rights of an access token, from `read` to `admin`. */
 export type TokenScope = (typeof scopes)[number];
 

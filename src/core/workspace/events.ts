@@ -149,6 +149,8 @@ export const workspaceEvents = {
       principal: PrincipalRef,
       /** The token is invalid from this time on. Absent: until it is revoked. */
       expiresAt: Millis.optional(),
+      /** The only session that it is valid for; its only scope is `settle`, which older programs ignore. */
+      session: SessionRef.optional(),
     }),
     content: z.looseObject({ name: Key }).optional(),
     summary: ({ scopes }, content) => `Token issued for ${scopes.join(", ")}${after(content?.name)}`,

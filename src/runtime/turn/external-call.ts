@@ -43,7 +43,7 @@ export async function settleExternal(
   { status = "ok", output = "", key }: SettleOptions,
 ): Promise<SettleResult> {
   if (typeof output !== "string") checkJson("settle: output", output);
-  const { mind } = await deps.writer.current(session);
+  const { mind, seq: headSeq } = await deps.writer.current(session);
   const open = mind.calls.get(call);
   const requestSeq = open?.seq ?? (await requestOf(deps, session, call));
   const shaped = { ...(await shapeOutput(deps, output, requestSeq)) };
@@ -51,7 +51,7 @@ export async function settleExternal(
   const before = open === undefined ? await settledBefore(deps, session, call, requestSeq) : null;
   if (before !== null) {
     const same = before.find((one) => one.status === result.status && isSame(one.output, result.output));
-    if (same !== undefined) return { seq: same.seq, headSeq: same.seq, duplicate: true, late: same.late };
+    if (same !== undefined) return { seq: same.seq, headSeq, duplicate: true, late: same.late };
     const [first] = before;
     if (first === undefined || first.status === "ok" || first.status === "error") {
       throw new SkeinError(
@@ -70,8 +70,8 @@ export async function settleExternal(
       });
     return { do: "settle", call, ...result, outside: true, ...(before === null ? {} : { late: true }) };
   }, key);
-  const { firstSeq: seq, headSeq, duplicate } = change;
-  return { seq, headSeq, duplicate, late: before !== null };
+  const { firstSeq: seq, duplicate } = change;
+  return { seq, headSeq: change.headSeq, duplicate, late: before !== null };
 }
 
 interface Settled {

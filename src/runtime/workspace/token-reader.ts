@@ -6,7 +6,7 @@ import { readRecords } from "../read/record-pages.ts";
 import { timingSafeEqual } from "node:crypto";
 import { isScope, parseAccessToken, type TokenScope } from "../../core/workspace/access-token.ts";
 import type { StoredRecord } from "../../core/chain.ts";
-import type { PrincipalId, TokenId } from "../../core/ids.ts";
+import type { PrincipalId, SessionId, TokenId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
 import type { WorkspaceHeadReader } from "../read/known-heads.ts";
 import type { World } from "../world.ts";
@@ -23,6 +23,8 @@ export interface TokenRef {
   readonly expiresAt: number | null;
   readonly revokedAt: number | null;
   readonly revokedBy: string | null;
+  /** The only session that it is valid for; null: all. */
+  readonly session: SessionId | null;
 }
 
 /** The holder of a token. */
@@ -35,6 +37,8 @@ export interface TokenHolder {
   readonly actor: string;
   /** Null: never. */
   readonly expiresAt: number | null;
+  /** The only session that it is valid for; null: all. */
+  readonly session: SessionId | null;
 }
 
 /** A token without its secret, of which only the hash is kept. */
@@ -111,8 +115,8 @@ export function makeTokenReader(
     if (!isRight || ref === undefined || ref.revokedAt !== null || isExpired(ref, world.now())) return null;
     const before = holders.get(ref);
     if (before !== undefined) return before;
-    const { scopes, principal, expiresAt } = ref;
-    const holder = { id, tenant, scopes, principal, actor: `user:${principal}`, expiresAt };
+    const { scopes, principal, expiresAt, session } = ref;
+    const holder = { id, tenant, scopes, principal, actor: `user:${principal}`, expiresAt, session };
     holders.set(ref, holder);
     return holder;
   }
@@ -153,19 +157,21 @@ interface IssuedBody {
   readonly scopes: readonly string[];
   readonly principal: PrincipalId;
   readonly expiresAt?: number;
+  readonly session?: SessionId;
 }
 
 /** The first record of an id counts, and so does the first that revokes it. */
 function apply(known: Map<string, TokenRef>, { type, body, seq, at, actor }: StoredRecord): void {
   const given = JSON.parse(body) as IssuedBody;
-  const { id, hash, principal, expiresAt = null } = given;
+  const { id, hash, principal, expiresAt = null, session = null } = given;
   const before = known.get(id);
   if (type === "token.revoked") {
     if (before?.revokedAt === null) known.set(id, { ...before, revokedAt: at, revokedBy: actor });
     return;
   }
   if (type !== "token.issued" || before !== undefined) return;
-  const scopes = given.scopes.filter(isScope);
-  const issued = { id, seq, hash, scopes, principal, issuedAt: at, issuedBy: actor, expiresAt };
+  // A token for one session never has more than this scope, whatever the record says.
+  const scopes = given.scopes.filter(isScope).filter((scope) => session === null || scope === "settle");
+  const issued = { id, seq, hash, scopes, principal, issuedAt: at, issuedBy: actor, expiresAt, session };
   known.set(id, { ...issued, revokedAt: null, revokedBy: null });
 }

@@ -9,8 +9,15 @@ import {
   type TokenScope,
 } from "../../core/workspace/access-token.ts";
 import { SkeinError } from "../../core/error.ts";
-import { isPrincipalId, isTokenId, makePrincipalId, makeTokenId, quote } from "../../core/ids.ts";
-import type { PrincipalId, TokenId } from "../../core/ids.ts";
+import {
+  isPrincipalId,
+  isSessionId,
+  isTokenId,
+  makePrincipalId,
+  makeTokenId,
+  quote,
+} from "../../core/ids.ts";
+import type { PrincipalId, SessionId, TokenId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { contentOf } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
@@ -35,6 +42,8 @@ export interface TokenEntry {
   readonly expiresAt: number | null;
   readonly revokedAt: number | null;
   readonly revokedBy: string | null;
+  /** The only session that it is valid for; null: all. */
+  readonly session: SessionId | null;
 }
 
 /** With the token itself, which is shown only once. */
@@ -52,6 +61,8 @@ export interface AddTokenOptions {
   readonly principal?: string;
   /** Milliseconds since 1970. By default it is valid until it is revoked. */
   readonly expiresAt?: number;
+  /** A session's id: the token settles external calls of that session only. Its scope must be `settle`. */
+  readonly session?: string;
   /** A token made before by `newToken`. Issuing it twice has the effect of once. */
   readonly token?: string;
 }
@@ -81,6 +92,7 @@ export async function addToken(deps: Deps, options: AddTokenOptions): Promise<Is
   const scopes = allScopes.filter((scope) => options.scopes.includes(scope));
   checkExpiry(expiresAt, world.now());
   const principal = checkPrincipal(deps, options.principal);
+  const session = checkSession(options);
   const text = options.token ?? newToken(world, deps.tenant, idFor(deps));
   const { id, secret } = checkText(deps, text);
   const hash = world.digest("", secret);
@@ -95,7 +107,11 @@ export async function addToken(deps: Deps, options: AddTokenOptions): Promise<Is
     // After a lost answer this also finds the one that was issued after all.
     if (before !== undefined) return [];
     checkRoom([...all.values()], world.now());
-    const body = { id, hash, scopes, principal, ...(expiresAt === undefined ? {} : { expiresAt }) };
+    const limits = {
+      ...(expiresAt === undefined ? {} : { expiresAt }),
+      ...(session === undefined ? {} : { session }),
+    };
+    const body = { id, hash, scopes, principal, ...limits };
     return [{ type: "token.issued", body, ...(name === undefined ? {} : { content: { name } }) }];
   });
   const issued = (await tokens.fold()).get(id);
@@ -165,9 +181,21 @@ const statusOf = (ref: TokenRef, nowMs: number): TokenStatus =>
   ref.revokedAt !== null ? "revoked" : isExpired(ref, nowMs) ? "expired" : "valid";
 
 function entryOf(ref: TokenRef, name: string | null, nowMs: number): TokenEntry {
-  const { id, scopes, principal, issuedAt, issuedBy, expiresAt, revokedAt, revokedBy } = ref;
+  const { id, scopes, principal, issuedAt, issuedBy, expiresAt, revokedAt, revokedBy, session } = ref;
   const status = statusOf(ref, nowMs);
-  return { id, name, scopes, principal, status, issuedAt, issuedBy, expiresAt, revokedAt, revokedBy };
+  return {
+    id,
+    name,
+    scopes,
+    principal,
+    status,
+    issuedAt,
+    issuedBy,
+    expiresAt,
+    revokedAt,
+    revokedBy,
+    session,
+  };
 }
 
 async function nameOf({ store }: Deps, { seq }: TokenRef): Promise<string | null> {
@@ -191,6 +219,21 @@ function checkPrincipal({ world }: Deps, given: unknown): PrincipalId {
   throw new SkeinError("invalid", `addToken: principal: expected a principal id, got ${quote(given)}`, {
     hint: "a principal id is prn_ and 26 characters, as in the actor user:prn_… of events",
     field: "principal",
+  });
+}
+
+function checkSession({ session, scopes }: AddTokenOptions): SessionId | undefined {
+  if (session === undefined) return undefined;
+  if (!isSessionId(session)) {
+    throw new SkeinError("invalid", `addToken: session: expected a session id, got ${quote(session)}`, {
+      hint: "a session id is ses_ and 26 characters",
+      field: "session",
+    });
+  }
+  if (scopes.length === 1 && scopes[0] === "settle") return session;
+  throw new SkeinError("invalid", `addToken: scopes: a token for one session has only the scope settle`, {
+    hint: "omit session for a token with other scopes",
+    field: "scopes",
   });
 }
 

@@ -6,6 +6,7 @@
 import { makeCache } from "../../core/cache.ts";
 import { hash } from "node:crypto";
 import { allows, type TokenScope } from "../../core/workspace/access-token.ts";
+import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { makeProblem, type Problem } from "../../protocol/problem.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
@@ -28,6 +29,8 @@ export interface Caller {
   readonly token: string;
   /** When their token expires; null: never. */
   readonly expiresAt: number | null;
+  /** The only session that their token is valid for; null: all. */
+  readonly session: SessionId | null;
   /** True while the token is valid. For long requests: a stream ends when it is not. */
   stands(): Promise<boolean>;
 }
@@ -42,13 +45,17 @@ export interface AuthorizerOptions extends GateOptions {
   readonly rate?: { readonly perSecond: number; readonly burst: number };
 }
 
+/** A request as far as a token may forbid it. */
+export interface Requested {
+  /** A scope of null: any valid token. */
+  readonly operation: { readonly scope: TokenScope | null };
+  /** As the path names it; absent or empty: no single session. */
+  readonly session?: string;
+}
+
 export interface Authorizer {
   readonly gate: Gate;
-  /** A scope of null: any valid token. */
-  authorize(
-    incoming: Incoming,
-    options: { readonly operation: { readonly scope: TokenScope | null } },
-  ): Promise<Caller | Problem>;
+  authorize(incoming: Incoming, requested: Requested): Promise<Caller | Problem>;
   /** Exchanges a token in the header `Authorization` for a cookie. */
   login(incoming: Incoming): Promise<{ readonly setCookie: string } | Problem>;
   logout(incoming: Incoming): { readonly setCookie: string } | Problem;
@@ -142,7 +149,7 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
 
   async function authorize(
     incoming: Incoming,
-    { operation }: { readonly operation: { readonly scope: TokenScope | null } },
+    { operation, session: named }: Requested,
   ): Promise<Caller | Problem> {
     const problem = gate.check(incoming);
     if (problem !== null) return problem;
@@ -154,14 +161,19 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
     const waitMs = known.take(holder.id);
     if (waitMs > 0) return tooOften(waitMs);
     if (!byHeader && !isMeant(incoming)) return noPage();
-    const { id: token, scopes, tenant, actor, expiresAt } = holder;
+    const { id: token, scopes, tenant, actor, expiresAt, session } = holder;
     if (operation.scope !== null && !allows(scopes, operation.scope)) {
       return makeProblem("forbidden", `the token lacks the scope "${operation.scope}"`, {
         hint: `it has ${scopes.join(", ")}; create another: "skein tokens add --scope ${operation.scope}"`,
       });
     }
+    if (session !== null && operation.scope !== null && named !== session) {
+      return makeProblem("forbidden", `the token is valid only for session ${session}`, {
+        hint: "name that session by its whole id, or use another token",
+      });
+    }
     const stands = async (): Promise<boolean> => (await holderOf(text)) !== null;
-    return { engine: acting(engine, holder), tenant, scopes, actor, token, expiresAt, stands };
+    return { engine: acting(engine, holder), tenant, scopes, actor, token, expiresAt, session, stands };
   }
 
   return {

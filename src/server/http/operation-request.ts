@@ -68,7 +68,7 @@ export async function answerCall(
 ): Promise<void> {
   const { request, target } = requestContext;
   const { operation, session } = route;
-  const who = await serverContext.authorizer.authorize(request, { operation });
+  const who = await serverContext.authorizer.authorize(request, { operation, session });
   if (isProblem(who)) throw new ProblemError(who);
   requestContext.onAuthenticated(who);
   serverContext.relay.attend(who.engine);

@@ -48,10 +48,12 @@ test("a request with a token acts as its principal, with its scopes; it is shown
     expiresAt: null,
     revokedAt: null,
     revokedBy: null,
+    session: null,
   });
   assert.match(token, /^skn_ZGVmYXVsdA_[0-9a-z]{26}_[A-Za-z0-9_-]{43}$/);
   const actor = `user:${principal}`;
-  const holder = { id, tenant: "default", scopes: ["read", "write"], principal, actor, expiresAt: null };
+  const scoped = { scopes: ["read", "write"], principal, actor, expiresAt: null, session: null };
+  const holder = { id, tenant: "default", ...scoped };
   assert.deepEqual(await engine.checkToken(token), holder);
   assert.deepEqual(await engine.tokens(), [entry]);
 });
@@ -164,7 +166,7 @@ test("an invalid token is refused before anything is written", async () => {
   const { engine, store, world } = place;
   const wrong: [object, RegExp][] = [
     [{ scopes: [] }, /scopes: expected at least 1 entry/],
-    [{ scopes: ["raed"] }, /scopes.*: expected one of read, write, operate, admin, got "raed"/],
+    [{ scopes: ["raed"] }, /scopes.*: expected one of read, write, settle, operate, admin, got "raed"/],
     [{}, /scopes: missing/],
     [{ scopes: ["read"], name: "" }, /name: a name or key cannot be empty/],
     [{ scopes: ["read"], name: "two\nlines" }, /name: a name or key is one line/],
@@ -299,7 +301,7 @@ test("a token is read back as it was made, and nothing else is one", () => {
 
 test("admin allows everything, every other scope itself alone", () => {
   const table = scopes.map((given) => scopes.filter((needed) => allows([given], needed)));
-  assert.deepEqual(table, [["read"], ["write"], ["operate"], ["read", "write", "operate", "admin"]]);
+  assert.deepEqual(table, [["read"], ["write"], ["settle"], ["operate"], [...scopes]]);
   assert.equal(allows([], "read"), false);
 });
 

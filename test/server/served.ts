@@ -47,6 +47,8 @@ export interface ServedOptions {
   readonly store?: Store;
   readonly scopes?: readonly TokenScope[];
   readonly besides?: ServeOptions["besides"];
+  readonly mounts?: ServeOptions["mounts"];
+  readonly origins?: readonly string[];
   readonly onRequest?: ServeOptions["onRequest"];
   readonly streaming?: ServeOptions["streaming"];
   readonly isReady?: ServeOptions["isReady"];
@@ -82,11 +84,13 @@ export async function served(options: ServedOptions = {}): Promise<Served> {
         makeAuthorizer({
           ...bound,
           world,
+          origins: options.origins ?? [],
           rate: often,
           tenants: async (tenant) => (tenant === "default" ? engine : null),
         }),
       trouble: (error) => troubles.push(error),
       ...(options.besides === undefined ? {} : { besides: options.besides }),
+      ...(options.mounts === undefined ? {} : { mounts: options.mounts }),
       ...(options.onRequest === undefined ? {} : { onRequest: options.onRequest }),
       ...(options.streaming === undefined ? {} : { streaming: options.streaming }),
       ...(options.isReady === undefined ? {} : { isReady: options.isReady }),

@@ -20,6 +20,7 @@ import { locateStore } from "../../store/registry.ts";
 import { oneOf } from "../command/args.ts";
 import { present } from "../command/input.ts";
 import { readConsole, readDocs } from "../open/console-files.ts";
+import { mounts } from "../open/mounts.ts";
 import { makeOpening } from "../open/open-engine.ts";
 import { oneLine, plural } from "../format/text.ts";
 import { verb } from "../command/verb.ts";
@@ -160,6 +161,7 @@ export const serve = verb({
       world,
       version,
       engines: [opened],
+      mounts,
       otherStores: options["other-stores"],
       transcripts: localTranscripts(options["import-from"], {
         isLocal: isLoopback(host) && options.origin.length === 0 && at.tenancy === undefined,

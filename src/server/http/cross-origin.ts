@@ -31,6 +31,8 @@ export interface Gate {
   isOwn(incoming: Incoming): boolean;
   /** True when the browser reports another site, whatever the origin. */
   isForeign(incoming: Incoming): boolean;
+  /** The URL of this server as the caller named it: an allowed origin, or http and the Host header. */
+  urlOf(incoming: Incoming): string;
   /** Response headers for a page of another, allowed origin. */
   corsHeaders(incoming: Incoming): Readonly<Record<string, string>>;
   /** The response to a CORS preflight; a problem when it is not allowed. */
@@ -111,6 +113,10 @@ export function makeGate({ host, port, origins: given = [] }: GateOptions): Gate
     corsHeaders,
     isOwn: isSame,
     isForeign: ({ headers }) => !["same-origin", "none", undefined].includes(headers["sec-fetch-site"]),
+    urlOf({ headers: { host: name = "" } }) {
+      const given = name.toLowerCase();
+      return [...origins].find((origin) => new URL(origin).host === given) ?? `http://${given}`;
+    },
     preflight(incoming) {
       const problem = check(incoming);
       if (problem !== null) return problem;

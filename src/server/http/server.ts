@@ -31,6 +31,7 @@ import { cookieName } from "./cookie.ts";
 import { makeGather } from "./batch.ts";
 import { checkHead } from "./request-head.ts";
 import { makeHub, type Hub } from "../stream/hub.ts";
+import { makeMounts, type Mount } from "./mount.ts";
 import { makeKeptAnswers } from "./stored-response.ts";
 import { safetyHeaders } from "./cross-origin.ts";
 import { hooksPath } from "./webhooks-in.ts";
@@ -90,6 +91,8 @@ export interface ServeOptions {
   /** True when requests can be served now, for /readyz. Always by default. */
   readonly isReady?: () => Promise<boolean>;
   readonly besides?: readonly SideRoute[];
+  /** Other protocols, each below a prefix of its own. */
+  readonly mounts?: readonly Mount[];
   readonly onRequest?: (completed: CompletedRequest) => void;
   /** Called when a stream begins and ends. */
   readonly streaming?: (change: 1 | -1, tenant: string) => void;
@@ -289,6 +292,7 @@ function makeListener(
   let docsFiles: Promise<PageFiles | null> | undefined;
   const { gate } = serverContext.authorizer;
   const clock = (): number => options.world.steady?.() ?? options.world.now();
+  const mounts = makeMounts(serverContext, options.mounts ?? []);
 
   async function plain(
     request: IncomingMessage,
@@ -400,14 +404,16 @@ function makeListener(
     if (serverContext.relay.answer(request, response, { target, headers })) return;
     for (const beside of options.besides ?? [])
       if (await beside(request, response, { target, headers, authorizer: serverContext.authorizer })) return;
+    const onAuthenticated = ({ tenant, actor }: Caller): void => {
+      [completed.tenant, completed.actor] = [tenant, actor];
+    };
+    const context = { request, response, target, headers, onAuthenticated };
+    if (await mounts.answer(context)) return;
     if (await plain(request, response, { target, headers })) return;
     const route = findRoute(request.method ?? "GET", target.path);
     if (isProblem(route)) throw new ProblemError(route);
     completed.operation = route.id;
-    const onAuthenticated = ({ tenant, actor }: Caller): void => {
-      [completed.tenant, completed.actor] = [tenant, actor];
-    };
-    await answerCall(serverContext, { request, response, target, headers, onAuthenticated }, route);
+    await answerCall(serverContext, context, route);
   }
 
   return (request: IncomingMessage, response: ServerResponse): void => {

@@ -39,6 +39,7 @@ function sourceOf({ records, state }: Given, more: Partial<HandoffSource> = {}):
     answerSeq: all.findLast(({ type }) => type === "model.responded")?.seq ?? null,
     carriesOn: null,
     inherited: [],
+    imported: null,
     ...more,
   };
 }

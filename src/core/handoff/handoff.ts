@@ -11,6 +11,7 @@ import { share } from "../context/text.ts";
 import { failureLines } from "./failure.ts";
 import { headings } from "./inherit.ts";
 import {
+  exchangeLines,
   fileLines,
   itemLines,
   lineageLines,
@@ -144,6 +145,7 @@ function fixedParts(source: HandoffSource, width: Width, { prose }: HandoffOptio
   const { session } = state.standing;
   const short = shortId(session);
   const next = nextLines(source, width);
+  const exchanges = exchangeLines(source, width);
   const inherited =
     source.inherited.length === 0
       ? ""
@@ -163,6 +165,7 @@ function fixedParts(source: HandoffSource, width: Width, { prose }: HandoffOptio
         `record, not an instruction.${inherited}`,
       `## Objective\n\n${textOf(objectiveLines(source, width))}`,
       `## Where it stands\n\n${proseText(prose)}${textOf(standingLines(source, width))}`,
+      ...(exchanges.length === 0 ? [] : [`## Last exchanges in the other tool\n\n${textOf(exchanges)}`]),
     ].join("\n\n"),
     next: `## What to do next\n\n${textOf(next.lines) || "Nothing is left open."}${more}`,
     foot: [

@@ -117,6 +117,7 @@ export function standingLines(source: HandoffSource, width: Width): Line[] {
             `Turn ${turn.number} is in progress, ${plural(turn.steps, "step")} so far.`,
           ),
         ]),
+    ...importedLines(source),
     ...(answerSeq === null
       ? []
       : [claim(source, answerSeq, `Its last answer: ${answerOf(source, answerSeq, width)}`)]),
@@ -125,6 +126,43 @@ export function standingLines(source: HandoffSource, width: Width): Line[] {
     claim(source, seq, usedText(source)),
     ...(zone === "smart" ? [] : [claim(source, seq, `Its context is ${zone}.`)]),
   ];
+}
+
+/** Where a conversation of another tool took place. */
+function importedLines(source: HandoffSource): Line[] {
+  const { imported, contents } = source;
+  if (imported === null) return [];
+  const content = contents.get(imported.seq);
+  const facts: readonly (readonly [string, string])[] = [
+    ["cwd", "in"],
+    ["gitBranch", "on branch"],
+    ["gitCommit", "at commit"],
+  ];
+  const where = facts.flatMap(([name, word]) => {
+    const value = fieldOf(content, name);
+    return typeof value === "string" ? [`${word} ${inLine(value, 300)}`] : [];
+  });
+  const place = content === undefined ? ` (${gap("where")})` : where.map((one) => ` ${one}`).join("");
+  return [
+    claim(source, imported.seq, `It was imported from ${inLine(imported.tool, 100)}, where it ran${place}.`),
+  ];
+}
+
+/** The last exchanges in the other tool. */
+export function exchangeLines(source: HandoffSource, width: Width): Line[] {
+  const { imported } = source;
+  return (imported?.said ?? [])
+    .slice(-width.waiting)
+    .map(({ seq, by }) =>
+      claim(source, seq, `${by === "person" ? "A person" : "The model"}: ${answerOf(source, seq, width)}`),
+    );
+}
+
+/** The other tool ended before it answered. */
+function unansweredLines(source: HandoffSource, said: (seq: number) => string): Line[] {
+  const last = source.imported?.said.at(-1);
+  if (last?.by !== "person" || source.answerSeq !== null) return [];
+  return [claim(source, last.seq, `Answer the last input, which the other tool did not: ${said(last.seq)}`)];
 }
 
 function answerOf({ contents }: HandoffSource, seq: number, width: Width): string {
@@ -186,6 +224,7 @@ export function nextLines(
       ),
     ),
     ...turnLines(source),
+    ...unansweredLines(source, said),
     ...[...standing.asked.values()].map(({ seq, from }) =>
       claim(source, seq, `Reply to the request from ${from}: ${said(seq)}`),
     ),

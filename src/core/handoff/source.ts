@@ -25,7 +25,21 @@ export interface HandoffSource {
   readonly carriesOn: string | null;
   /** What it inherited from there and did not settle, the oldest first. */
   readonly inherited: readonly InheritedItem[];
+  /** The conversation that another tool had; null for a session that began here. */
+  readonly imported: ImportedPart | null;
 }
+
+/** The end of a conversation that another tool had. */
+export interface ImportedPart {
+  /** The record with the facts about it: directory, branch, version. */
+  readonly seq: number;
+  readonly tool: string;
+  /** The last inputs of a person, each with the last words of its answer, the oldest first. */
+  readonly said: readonly { readonly seq: number; readonly by: "person" | "model" }[];
+}
+
+/** The number of exchanges of another tool that a handoff shows. */
+export const exchangesMax = 3;
 
 /** An item of a predecessor; or, if that session is deleted, its line in the handoff. */
 export type InheritedItem = {
@@ -87,7 +101,7 @@ const failuresMax = 200;
 export function wantedSeqs(
   source: Omit<HandoffSource, "contents" | "at" | "changes" | "carriesOn" | "inherited">,
 ): number[] {
-  const { state, events, waiting, answerSeq } = source;
+  const { state, events, waiting, answerSeq, imported } = source;
   const { mind, standing } = state;
   const newest = (seqs: readonly number[], most: number): readonly number[] =>
     seqs.toSorted((a, b) => a - b).slice(-most);
@@ -114,6 +128,7 @@ export function wantedSeqs(
     ...(standing.objective === null ? [] : [standing.objective.seq]),
     ...(standing.why === null ? [] : [standing.why.seq]),
     ...(answerSeq === null ? [] : [answerSeq]),
+    ...(imported === null ? [] : [imported.seq, ...imported.said.map(({ seq }) => seq)]),
     ...shown,
     ...newest(failed, failuresMax),
     ...newest(retracted, failuresMax),

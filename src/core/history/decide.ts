@@ -3,11 +3,13 @@ import { type Decisions, type DraftEvent, accept, draft, refuse } from "../decis
 import { isUnreviewed, suspendForReview } from "../govern/review.ts";
 import { itemKey } from "../item/fold.ts";
 import { limit } from "../limit.ts";
+import { includes } from "../range.ts";
+import { mayIn } from "../session/lifecycle.ts";
 import type { State } from "../state.ts";
 import type { HistoryCommand, HistoryEntry } from "./commands.ts";
 
 export const historyDecisions: Decisions<HistoryCommand["do"]> = {
-  /** History is added before a person has activated the session: after that the log is the session's own. */
+  /** Nothing of it runs: a new session waits for review, and one that was activated stays as it is. */
   import: (state, { after, afterIds, entries, source, tasks = [] }) => {
     const { mind, standing } = state;
     const known = standing.source?.entries ?? 0;
@@ -17,11 +19,11 @@ export const historyDecisions: Decisions<HistoryCommand["do"]> = {
     if (afterIds !== undefined && standing.source !== null && standing.source.ids !== afterIds) {
       return refuse("conflict", "import: another import has added to the session");
     }
-    const isEmpty = standing.source === null && mind.toSeq === 0 && standing.inbox.received === 0;
-    if (!isEmpty && !isUnreviewed(state)) {
+    if (!takesHistory(state)) {
       return refuse("refused", "import: the session was continued after its import", continuedHint);
     }
-    const drafts: DraftEvent[] = isUnreviewed(state) ? [] : [suspendForReview(importReason)];
+    const isNew = standing.source === null && !isUnreviewed(state);
+    const drafts: DraftEvent[] = isNew ? [suspendForReview(importReason)] : [];
     for (const entry of entries) drafts.push(...entryDrafts(state, entry, drafts.length));
     for (const { key, text, status } of tasks.slice(0, limit.itemsMax - mind.items.size)) {
       if (mind.items.get(itemKey("task", key))?.status === status) continue;
@@ -31,6 +33,18 @@ export const historyDecisions: Decisions<HistoryCommand["do"]> = {
     return accept(...drafts);
   },
 };
+
+/**
+ * Whether history may be added: the session is new, or nothing was said or rewound here since its last import.
+ * Activating, binding, naming and recording items are no reason against it.
+ */
+export function takesHistory(state: State): boolean {
+  const { mind, standing } = state;
+  const { source, inbox, turn, status } = standing;
+  if (!mayIn(status, "describe") || inbox.received > 0 || turn !== null) return false;
+  if (source === null) return mind.toSeq === 0 || isUnreviewed(state);
+  return mind.toSeq <= source.seq && !includes(mind.lost, source.seq);
+}
 
 const importReason =
   "its conversation took place in another tool: bind its directory and tools as you want them before it runs";

@@ -8,23 +8,27 @@ import type { CommandOf } from "../../core/command.ts";
 import type { LoadedDocument } from "../../core/session/commands.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
-import { readEvent } from "../../core/event.ts";
+import { readEvent, type EventOf } from "../../core/event.ts";
 import { readChange, type RecordedChange } from "../../core/tool/file-version.ts";
 import { handoffTokensMin, writeHandoff, type HandoffOptions as Manner } from "../../core/handoff/handoff.ts";
 import {
+  exchangesMax,
   handoffTypes,
   isQuiet,
   scanRecordsMax,
   wantedSeqs,
   type HandoffEvent,
   type HandoffSource,
+  type ImportedPart,
 } from "../../core/handoff/source.ts";
+import { textIn } from "../../core/handoff/text.ts";
 import { type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { mayIn } from "../../core/session/lifecycle.ts";
-import { subtract } from "../../core/range.ts";
+import { includes, subtract } from "../../core/range.ts";
 import type { State } from "../../core/state.ts";
 import { contentOf, inflate, readContent } from "../read/content.ts";
+import { readEvents } from "../read/event-reader.ts";
 import type { Deps } from "../deps.ts";
 import { inheritedBy } from "./handoff-inherit.ts";
 import { readWaiting } from "../read/inbox.ts";
@@ -193,8 +197,9 @@ async function gatherHandoff(deps: Deps, session: SessionId, state: State): Prom
   const events = await scan(deps, session, { fromSeq, toSeq: state.seq });
   const waiting = (await readWaiting(store, session, state)).map(({ seq }) => seq);
   const answerSeq = await lastAnswer(deps, session, state);
+  const imported = await importedPart(deps, session, state);
   const contents = new Map<number, unknown>();
-  for (const seq of wantedSeqs({ state, events, waiting, answerSeq, fromSeq })) {
+  for (const seq of wantedSeqs({ state, events, waiting, answerSeq, imported, fromSeq })) {
     const content = contents.has(seq) ? undefined : await readContent(store, session, seq);
     if (content !== undefined) contents.set(seq, content);
   }
@@ -209,6 +214,7 @@ async function gatherHandoff(deps: Deps, session: SessionId, state: State): Prom
     answerSeq,
     carriesOn: await carriedOn(deps, session),
     inherited: await inheritedBy(deps, session, state),
+    imported,
   };
 }
 
@@ -254,6 +260,36 @@ async function lastAnswer({ store }: Deps, session: SessionId, { mind }: State):
     if (record !== undefined) return record.seq;
   }
   return null;
+}
+
+/** Imported records that are read for the last exchanges: answers may be many steps long. */
+const importedRecordsMax = 300;
+
+/** What another tool said last, and the facts about it. Rewound records are left out. */
+async function importedPart(
+  { store }: Deps,
+  session: SessionId,
+  { seq: toSeq, mind }: State,
+): Promise<ImportedPart | null> {
+  const facts = { toSeq, types: ["source.imported"], reverse: true, limit: 1 };
+  const [last] = await Array.fromAsync(readEvents(store, session, facts));
+  if (last === undefined) return null;
+  const { tool } = last.body as EventOf<"source.imported">["body"];
+  const said: ImportedPart["said"][number][] = [];
+  const types = ["input.imported", "answer.imported"];
+  let records = 0;
+  let isAnswered = false;
+  for await (const event of readEvents(store, session, { toSeq, types, reverse: true })) {
+    if (++records > importedRecordsMax) break;
+    if (includes(mind.lost, event.seq) || textIn(event.content).trim() === "") continue;
+    const { seq, type, body } = event;
+    const { from } = body as { readonly from?: string };
+    if (type === "answer.imported" && !isAnswered) said.unshift({ seq, by: "model" });
+    else if (from === "user") said.unshift({ seq, by: "person" });
+    isAnswered = type === "answer.imported" || (isAnswered && from !== "user");
+    if (said.filter(({ by }) => by === "person").length === exchangesMax) break;
+  }
+  return { seq: last.seq, tool, said };
 }
 
 /** The handoff of a session as a document that the next one starts with. */

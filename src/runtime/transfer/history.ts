@@ -7,7 +7,7 @@ import type { HistoryEntry } from "../../core/history/commands.ts";
 import { present } from "../../core/present.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
-import { isUnreviewed } from "../../core/govern/review.ts";
+import { takesHistory } from "../../core/history/decide.ts";
 import type { TokenPrice } from "../../core/budget/price.ts";
 import type { OtherUsage } from "../../core/state.ts";
 import type {
@@ -154,8 +154,8 @@ async function importInto(
   const { rest, texts } = found;
   if (known > toEntry) return { ...report, status: "same" };
   const hasMore = rest !== null || known < toEntry;
+  if (known > 0 && !takesHistory(state)) return { ...report, status: hasMore ? "continued" : "same" };
   const isDone = !hasMore && (options.inProgress === true || last.digest !== null);
-  if (!isDone && known > 0 && !isUnreviewed(state)) return { ...report, status: "continued" };
   let counted: Promise<ReadonlySet<string>> | undefined;
   const copied = (): Promise<ReadonlySet<string>> =>
     (counted ??= countedElsewhere(deps, session, state.standing.labels.get("family")));
@@ -480,7 +480,7 @@ async function addBranch(
   const from = state.standing.source?.entries ?? 0;
   const knownIds = state.standing.source?.ids ?? noIds;
   const ids = idChain(deps.world, entries, from);
-  if (from >= entries.length || ids.last !== knownIds || !isUnreviewed(state)) return;
+  if (from >= entries.length || ids.last !== knownIds || !takesHistory(state)) return;
   const own = { ...source, plan };
   const { texts: stored } = await lastImport(deps, fork, state);
   const at = { known: from, knownIds, ids, texts: stored, isQuick: options.inProgress === true };

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Engine } from "../../../src/runtime/engine/engine.ts";
+import type { Session } from "../../../src/runtime/engine/session.ts";
 import type { TranscriptSource } from "../../../src/runtime/transfer/history.ts";
 import type { ForeignEntry } from "../../../src/transcripts/model.ts";
 import { answered, said, sourceOf } from "./foreign-source.ts";
@@ -150,13 +151,48 @@ test("again imports only what is rewritten or continued, and the newest copy con
   const longer = [...changed, answered("a3", "Now.")];
   const next = await engine.importTranscript(sourceOf({ entries: longer }));
   assert.deepEqual([next.session, next.status, next.added], [copy.session, "grown", 1]);
-  await (await engine.session(copy.session)).activate({ reason: "reviewed" });
+  const activated = await engine.session(copy.session);
+  await activated.activate({ reason: "reviewed" });
+  await activated.input("Go on");
   const longest = sourceOf({ entries: [...longer, said("u4", "Good.")] });
   assert.equal((await engine.importTranscript(longest)).status, "continued");
   const third = await engine.importTranscript(longest, { again: true });
   assert.deepEqual([third.status, (await engine.importTranscript(longest)).session], ["new", third.session]);
   assert.equal((await engine.sessions()).rows.length, 3);
   assert.equal((await engine.verify()).ok, true);
+});
+
+test("an activated session follows its source until something is said or rewound here", async () => {
+  const more = sourceOf({ entries: [...first, said("u3", "And now?")] });
+  const changes = {
+    input: (session: Session) => session.input("Go on"),
+    rewind: (session: Session) => session.rewind(4),
+    archive: async (session: Session) => {
+      await session.close();
+      await session.archive();
+    },
+  };
+  for (const [name, change] of Object.entries(changes)) {
+    await using place = inMemory();
+    const { engine } = place;
+    const { session } = await engine.importTranscript(sourceOf({ entries: first }));
+    const handle = await engine.session(session);
+    await handle.activate({ reason: "reviewed" });
+    await handle.record("fact", "base", 4.1);
+    const grown = await engine.importTranscript(more);
+    assert.deepEqual([grown.status, grown.session, grown.added], ["grown", session, 1], name);
+    const { standing } = await handle.fold();
+    assert.deepEqual([standing.status, standing.unreviewed], ["open", false], "it stays activated");
+    await change(handle);
+    const { seq } = await handle.head();
+    const longer = sourceOf({ entries: [...first, said("u3", "And now?"), answered("a3", "Now.")] });
+    for (const inProgress of [true, false]) {
+      assert.equal((await engine.importTranscript(more, { inProgress })).status, "same", name);
+      assert.equal((await engine.importTranscript(longer, { inProgress })).status, "continued", name);
+    }
+    assert.equal((await handle.head()).seq, seq, "never mixed");
+    assert.equal((await engine.verify()).ok, true);
+  }
 });
 
 test("a branch becomes a fork that shares the prefix", async () => {

@@ -50,9 +50,6 @@ const guides: NavGroup = {
   pages: [
     page("docs/models.md", "Models", "choose a model, add a provider and know what each failure does"),
     page("docs/agents.md", "Agents", "define a role with instructions, rules and a budget, and version it"),
-    page("docs/turns.md", "Turns", "predict what a turn writes, reads and recovers", {
-      picture: "lifecycle.svg",
-    }),
     page("docs/tools.md", "Tools", "give a session tools, write your own and sandbox a shell"),
     page("docs/permissions.md", "Approvals", "decide which tool calls ask first and answer them"),
     page("docs/files.md", "Files", "rewind, fork and compare the files a session changed"),
@@ -129,6 +126,7 @@ const internals: NavGroup = {
   can: "change Skein itself: architecture, rules and decisions",
   pages: [
     page("ARCHITECTURE.md", "Architecture", "find where a thing lies, what always holds and why"),
+    page("docs/turns.md", "Turns", "change the turn loop safely"),
     page("CONTRIBUTING.md", "Contributing", "build, test and change Skein"),
     page("adr", "Decisions", "read what was chosen, what else there was and why"),
   ],

@@ -107,7 +107,7 @@ test("a session needs attention while only a person can unblock it", () => {
       asks("suspended", "budget"),
       asks("suspended", "error"),
       asks("suspended", "deadline passed"),
-      asks("suspended", "set back"),
+      asks("suspended", "rollback"),
       asks("suspended", "person"),
       asks("open", "approval"),
     ],

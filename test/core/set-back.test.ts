@@ -31,7 +31,7 @@ test("it is suspended out of every status in which it lives, also for another re
 
 test("nothing is due for it; only activating it resumes it, not an interrupt or a budget", () => {
   const before = given().and("turn.started", { inputs: [] }).and("session.suspended", { by: "error", tail });
-  assert.deepEqual([dueOf(before.state), waitsFor(before.state)], [null, "set back"]);
+  assert.deepEqual([dueOf(before.state), waitsFor(before.state)], [null, "rollback"]);
   for (const command of [
     { do: "interrupt", idle: true },
     { do: "budget", limits: { steps: 5 } },

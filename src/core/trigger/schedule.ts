@@ -65,7 +65,7 @@ const suspendedFor: Readonly<Record<string, string>> = {
   error: "error",
   person: "person",
   tool: "tool result",
-  [rolledBackReason]: "set back",
+  [rolledBackReason]: "rollback",
   [imported]: "review",
 };
 

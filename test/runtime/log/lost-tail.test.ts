@@ -54,7 +54,7 @@ test("a handle whose last records are gone writes nothing more of that history",
   assert.deepEqual([state.status, state.why?.by], ["suspended", "set-back"]);
   assert.match(state.why?.reason ?? "", /no longer holds records 3 to 4, which it had acknowledged/);
   const [row] = await place.store.scheduled([session.id]);
-  assert.deepEqual([row?.status, row?.due, row?.waits], ["suspended", null, "set back"]);
+  assert.deepEqual([row?.status, row?.due, row?.waits], ["suspended", null, "rollback"]);
   // Told once; from now on it is an ordinary session that stands still, and a person lets it go on.
   assert.equal((await session.append("noted")).seq, 4);
   await session.activate();

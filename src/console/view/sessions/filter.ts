@@ -99,7 +99,7 @@ const needed: readonly (string | null)[] = [
   "budget",
   "error",
   "deadline passed",
-  "set back",
+  "rollback",
 ];
 /** Whether it waits for a person; not if a person suspended it. */
 export const isAsking = ({ status, waitingFor }: Pick<Row, "status" | "waitingFor">): boolean =>

@@ -14,7 +14,7 @@ const waits: Readonly<Record<string, Omit<Words, "at">>> = {
   budget: { text: "Budget exhausted", tone: "warn" },
   error: { text: "Stopped by an error", tone: "bad" },
   "deadline passed": { text: "Deadline passed", tone: "bad" },
-  "set back": { text: "Log rolled back", tone: "bad" },
+  rollback: { text: "Log rolled back", tone: "bad" },
   person: { text: "Suspended by a person", tone: "plain" },
   input: { text: "Waiting for input", tone: "faint" },
   reply: { text: "Waiting for a reply", tone: "plain" },

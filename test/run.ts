@@ -1,7 +1,7 @@
 /**
  * The test command: the checks, then every test file; or, when files or folders are named, only those. Long
  * tests run in slices, unless `--long` is given.
- * `--times` lists the time of every file, not only of the ten slowest.
+ * `--times` lists the processor time of every file, not only of the ten that took most.
  * Nothing is left out in silence: skipped tests are listed, and under CI a skip without a reason fails.
  * The counts come last.
  */
@@ -12,7 +12,8 @@ import { runChecks } from "./check.ts";
 import { offerChromium } from "./browser/chromium.ts";
 import { randomSeed } from "./crash/random.ts";
 import { offerServer } from "./postgres/offer.ts";
-import { runTestFiles, slowestOf } from "./runner/file-queue.ts";
+import { batchesOf } from "./runner/batch.ts";
+import { costliestOf, runTestFiles, slowestOf } from "./runner/file-queue.ts";
 import { seedVariable } from "./runner/inside.ts";
 import { killRunning } from "./runner/test-file.ts";
 
@@ -48,20 +49,23 @@ console.log(`seed ${seed}: repeat a run with ${seedVariable}=${seed}`);
 const [failedChecks, server] = await Promise.all([named.length > 0 ? [] : runChecks(), offerPrograms()]);
 
 for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => void stopEarly());
+// In the long run each file is alone: it shows that no test needs what another one left behind.
+const batches = isLong ? files.map((file) => [file]) : batchesOf(files);
 // One more than there are cores: many tests wait for a timer or for another process.
 const jobs = availableParallelism() + 1;
 // Most of what a short test costs is to compile the sources; programs that tests start take it from here too.
 const compileCache = mkdtempSync(join(tmpdir(), "skein-compile-"));
 process.env["NODE_COMPILE_CACHE"] ??= compileCache;
 const print = (text: string): void => void process.stdout.write(text);
-const { skips, summary, failed, results } = await runTestFiles(files, { jobs, print });
+const { skips, summary, failed, results } = await runTestFiles(batches, { jobs, print });
 await server?.stop();
 rmSync(compileCache, { recursive: true });
 const bareSkips = skips.filter((skip) => skip.reason === "");
 for (const { name, reason } of skips) console.log(`﹣ skipped: ${name}: ${reason || "no reason given"}`);
 if (failedChecks.length > 0) console.log(`✖ failed before the tests: ${failedChecks.join(", ")}`);
 if (!isLong) console.log("long tests ran in slices: npm run test:long runs every case");
-console.log(`slowest files:\n${slowestOf(results, isTimed ? results.length : 10).join("\n")}`);
+console.log(`slowest files:\n${slowestOf(results).join("\n")}`);
+console.log(`most processor time:\n${costliestOf(results, isTimed ? results.length : 10).join("\n")}`);
 if (failed) console.log(`ℹ seed ${seed}`);
 console.log(summary.map((line) => `ℹ ${line}`).join("\n"));
 

@@ -1,4 +1,5 @@
 /** `skein export --format TOOL`: files that other tools open, and `--install`, which replaces nothing. */
+// Process of its own: it moves the home folder.
 import assert from "node:assert/strict";
 import {
   appendFileSync,

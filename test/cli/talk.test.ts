@@ -1,4 +1,5 @@
 /** Talking with a session: over a pipe as a program does it, and as a person types while a turn runs. */
+// Process of its own: it listens for rejections that nobody handles.
 import assert from "node:assert/strict";
 import { existsSync, rmSync, mkdirSync } from "node:fs";
 import { join } from "node:path";

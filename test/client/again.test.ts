@@ -1,4 +1,5 @@
 /** The behaviour tests of the engine once more, with a client of a server in the engine's place. */
+// Process of its own: it starts one for all of its files.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,7 +1,7 @@
-/** Runs test files side by side, each in its own process, and prints each when it has ended. */
+/** Runs test files in several processes side by side, and prints each file when its process has ended. */
 import type { TestEvent } from "node:test/reporters";
 import { spec } from "node:test/reporters";
-import { runTestFile, type FileLimits, type FileResult } from "./test-file.ts";
+import { runTestProcess, type FileLimits, type FileResult } from "./test-file.ts";
 
 export interface Outcome {
   readonly results: readonly FileResult[];
@@ -13,23 +13,30 @@ export interface Outcome {
 
 export interface QueueOptions {
   readonly limits?: FileLimits;
-  /** How many files run at the same time. */
+  /** How many processes run at the same time. */
   readonly jobs: number;
   readonly print: (text: string) => void;
 }
 
-export async function runTestFiles(files: readonly string[], options: QueueOptions): Promise<Outcome> {
+/** Each batch of files shares a process. */
+export async function runTestFiles(
+  batches: readonly (readonly string[])[],
+  options: QueueOptions,
+): Promise<Outcome> {
   const started = performance.now();
   const reporter = new spec();
   reporter.setEncoding("utf8").on("data", options.print);
-  const waiting = files.values();
+  const waiting = batches.values();
   const results: FileResult[] = [];
+  const run = async (batch: readonly string[]): Promise<void> => {
+    const ended = await runTestProcess(batch, options.limits === undefined ? {} : { limits: options.limits });
+    results.push(...ended);
+    for (const event of ended.flatMap(eventsOf)) reporter.write(event);
+    // A file that was killed has taken its process with it.
+    if (ended.length < batch.length) await run(batch.slice(ended.length));
+  };
   const runNext = async (): Promise<void> => {
-    for (const file of waiting) {
-      const result = await runTestFile(file, options.limits === undefined ? {} : { limits: options.limits });
-      results.push(result);
-      for (const event of eventsOf(result)) reporter.write(event);
-    }
+    for (const batch of waiting) await run(batch);
   };
   await Promise.all(Array.from({ length: options.jobs }, runNext));
   await new Promise((resolve) => reporter.once("end", resolve).end());
@@ -39,18 +46,26 @@ export async function runTestFiles(files: readonly string[], options: QueueOptio
     results,
     skips: events.flatMap(skipOf),
     failed: events.some(({ type }) => type === "test:fail"),
-    summary: summaryOf(files, events, seconds),
+    summary: summaryOf(results, events, seconds),
   };
 }
 
 /** The files that took longest, for the end of a run. */
-export function slowestOf(results: readonly FileResult[], count = 10): string[] {
-  const slowest = results.toSorted((one, other) => other.seconds - one.seconds).slice(0, count);
-  return slowest.map(
-    ({ file, seconds, cpuSeconds }) =>
-      `${seconds.toFixed(1).padStart(6)} s (processor ${cpuSeconds.toFixed(1)} s)  ${file}`,
-  );
-}
+export const slowestOf = (results: readonly FileResult[], count = 10): string[] =>
+  results
+    .toSorted((one, other) => other.seconds - one.seconds)
+    .slice(0, count)
+    .map(timesOf);
+
+/** The files that took most of the processor, which other work on the machine hardly changes. */
+export const costliestOf = (results: readonly FileResult[], count = 10): string[] =>
+  results
+    .toSorted((one, other) => other.cpuSeconds - one.cpuSeconds)
+    .slice(0, count)
+    .map(timesOf);
+
+const timesOf = ({ file, seconds, cpuSeconds }: FileResult): string =>
+  `${seconds.toFixed(1).padStart(6)} s (processor ${cpuSeconds.toFixed(1).padStart(5)} s)  ${file}`;
 
 /** What a file did, with what it printed first and, where it failed as a whole, a failure under its name. */
 function eventsOf({ file, events, output, problem, seconds }: FileResult): TestEvent[] {
@@ -74,7 +89,7 @@ function skipOf(event: TestEvent): { readonly name: string; readonly reason: str
   return skip === false ? [] : [{ name: event.data.name, reason: skip === true ? "" : skip }];
 }
 
-function summaryOf(files: readonly string[], events: readonly TestEvent[], seconds: number): string[] {
+function summaryOf(files: readonly FileResult[], events: readonly TestEvent[], seconds: number): string[] {
   const ended = events.filter((event) => event.type === "test:pass" || event.type === "test:fail");
   const tests = ended.filter(({ data }) => data.details.type !== "suite");
   const skipped = tests.filter(({ type, data }) => type === "test:pass" && Boolean(data.skip ?? data.todo));
@@ -86,5 +101,6 @@ function summaryOf(files: readonly string[], events: readonly TestEvent[], secon
     `fail ${failed}`,
     `skipped ${skipped.length}`,
     `seconds ${seconds.toFixed(0)}`,
+    `processor seconds ${files.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0).toFixed(0)}`,
   ];
 }

@@ -13,8 +13,16 @@ export type Entry =
   | { readonly event: TestEvent }
   /** Every test has ended, and these resources keep the process alive. */
   | { readonly open: readonly string[] }
+  /** The file that begins, of several in one process; the times are those of the process so far. */
+  | { readonly file: string; readonly at: Times }
+  /** Of the process, when it ended. */
+  | { readonly ended: Times };
+
+export interface Times {
+  readonly seconds: number;
   /** Processor time of the process and of those that it waited for. */
-  | { readonly cpuSeconds: number };
+  readonly cpuSeconds: number;
+}
 
 export const logVariable = "SKEIN_TEST_LOG";
 export const seedVariable = "SKEIN_TEST_SEED";
@@ -29,10 +37,10 @@ const log = path === undefined ? null : openSync(path, "a");
 const { setTimeout, clearTimeout } = globalThis;
 
 if (log !== null) {
-  await seedProperties(process.argv[1] ?? "");
+  await seedProperties(process.argv.slice(1));
   const { beforeEach } = await import("node:test");
   beforeEach((context) => note({ began: context.fullName }));
-  process.on("exit", () => note({ cpuSeconds: cpuSeconds() }));
+  process.on("exit", () => note({ ended: times() }));
 }
 
 export default async function* report(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
@@ -44,11 +52,27 @@ export default async function* report(source: AsyncIterable<TestEvent>): AsyncGe
     clearTimeout(settled);
     settled = unfinished > 0 ? undefined : setTimeout(noteOpen, settleMs).unref();
     if (isTold(event)) note({ event: plainEvent(event) });
+    if (isEndOf(event)) onReported?.(event.data.name);
   }
   clearTimeout(settled);
   // A reporter is a generator of text; this one prints nothing.
   yield "";
 }
+
+/** Called before each of several files that run in this process, each as a suite of its name. */
+export const noteFile = (file: string): void => note({ file, at: times() });
+
+let onReported: ((suite: string) => void) | undefined;
+
+/** Resolves when all that the file did is in the log, so that the next one may block the event loop. */
+export function untilReported(file: string): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  onReported = (suite) => void (suite === file && resolve());
+  return promise;
+}
+
+const isEndOf = (event: TestEvent): event is TestEvent & { type: "test:pass" | "test:fail" } =>
+  (event.type === "test:pass" || event.type === "test:fail") && event.data.nesting === 0;
 
 function note(entry: Entry): void {
   if (log === null) return;
@@ -61,9 +85,10 @@ function noteOpen(): void {
 }
 
 /** Without it the seed of a property is known only once the property has failed, and never if it hangs. */
-async function seedProperties(file: string): Promise<void> {
+async function seedProperties(files: readonly string[]): Promise<void> {
   const seed = process.env[seedVariable];
-  if (seed === undefined || !readFileSync(file, "utf8").includes('"fast-check"')) return;
+  if (seed === undefined || !files.some((file) => readFileSync(file, "utf8").includes('"fast-check"')))
+    return;
   const { default: fc } = await import("fast-check");
   fc.configureGlobal({ seed: Number(seed) | 0 });
 }
@@ -88,6 +113,8 @@ function plainEvent(event: TestEvent): TestEvent {
   const plain = { message: error.message, code, failureType, cause: text };
   return { ...event, data: { ...event.data, details: { ...event.data.details, error: plain as never } } };
 }
+
+const times = (): Times => ({ seconds: process.uptime(), cpuSeconds: cpuSeconds() });
 
 function cpuSeconds(): number {
   const { userCPUTime, systemCPUTime } = process.resourceUsage();

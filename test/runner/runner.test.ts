@@ -19,7 +19,10 @@ before(async () => {
   const env = process.env["SKEIN_TEST_SEED"];
   process.env["SKEIN_TEST_SEED"] = "4242";
   const print = (piece: string): void => void (text += piece);
-  outcome = await runTestFiles(names.map(fixture), { jobs: 3, limits, print });
+  outcome = await runTestFiles(
+    names.map((name) => [fixture(name)]),
+    { jobs: 3, limits, print },
+  );
   if (env === undefined) delete process.env["SKEIN_TEST_SEED"];
   else process.env["SKEIN_TEST_SEED"] = env;
 });
@@ -71,7 +74,7 @@ test("the run continues after a file that hung, and the counts include every fai
   assert.ok(outcome.failed);
   // A failed test each of "waits" and "fails-open", and four files that failed as a whole.
   assert.ok(outcome.summary.includes("fail 6"), outcome.summary.join());
-  assert.match(slowestOf(outcome.results).join("\n"), /^ +\d+\.\d s \(processor \d+\.\d s\) {2}.*\.ts$/m);
+  assert.match(slowestOf(outcome.results).join("\n"), /^ +\d+\.\d s \(processor +\d+\.\d s\) {2}.*\.ts$/m);
 });
 
 test("properties and random choices take the seed of the run", () => {

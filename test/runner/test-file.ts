@@ -1,6 +1,6 @@
 /**
- * Runs one test file in a process of its own and watches it from outside: a file that hangs is killed with
- * everything it started, and is reported with the last test that began.
+ * Runs a test file, or several that share a process, and watches from outside: a process that hangs is killed
+ * with everything it started, and its file is reported with the last test that began.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -12,6 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
 import { logVariable, type Entry } from "./inside.ts";
 import { killGroup, killTree } from "./process-tree.ts";
+import { resultsOf } from "./process-result.ts";
 
 export interface FileResult {
   readonly file: string;
@@ -39,6 +40,7 @@ const fileLimits: FileLimits = { testMs: 300_000, silentMs: 330_000, endMs: 30_0
 export const skipVariable = "SKEIN_TEST_SKIP";
 
 const inside = join(import.meta.dirname, "inside.ts");
+const together = join(import.meta.dirname, "together.ts");
 const running = new Set<number>();
 
 /** Kills what still runs: for a runner that is interrupted. */
@@ -52,13 +54,27 @@ interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** One file, in a process of its own. */
 export async function runTestFile(file: string, options: RunOptions = {}): Promise<FileResult> {
+  const [result] = await runTestProcess([file], options);
+  if (result === undefined) throw new Error(`${file} has no result`);
+  return result;
+}
+
+/**
+ * The files that began in one process, in their order. Those behind a file that ended the process are
+ * missing: they have not run.
+ */
+export async function runTestProcess(
+  files: readonly string[],
+  options: RunOptions = {},
+): Promise<readonly FileResult[]> {
   const { limits = fileLimits, env = {} } = options;
   const folder = mkdtempSync(join(tmpdir(), "skein-test-file-"));
   const log = join(folder, "log");
   writeFileSync(log, "");
   const started = performance.now();
-  const child = start(file, log, { limits, env: { ...process.env, ...env } });
+  const child = start(files, log, { limits, env: { ...process.env, ...env } });
   let output = "";
   child.stdout?.setEncoding("utf8").on("data", (text: string) => void (output += text));
   child.stderr?.setEncoding("utf8").on("data", (text: string) => void (output += text));
@@ -74,15 +90,18 @@ export async function runTestFile(file: string, options: RunOptions = {}): Promi
   rmSync(folder, { recursive: true });
   const events = entries.flatMap((entry) => ("event" in entry ? [revived(entry.event)] : []));
   const seconds = (performance.now() - started) / 1000;
-  const cpuSeconds = entries.reduce((sum, entry) => ("cpuSeconds" in entry ? entry.cpuSeconds : sum), 0);
+  const ended = entries.findLast((entry) => "ended" in entry)?.ended;
+  const times = { seconds, cpuSeconds: ended?.cpuSeconds ?? 0 };
   const problem = hang ?? problemOf(child, events);
-  return { file, events, output, seconds, cpuSeconds, problem };
+  const [file = ""] = files;
+  if (files.length === 1) return [{ file, events, output, ...times, problem }];
+  return resultsOf(files, { entries, events, output, times, problem });
 }
 
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, String.raw`\$&`);
 
 function start(
-  file: string,
+  files: readonly string[],
   log: string,
   { limits, env: given }: { readonly limits: FileLimits; readonly env: NodeJS.ProcessEnv },
 ): ChildProcess {
@@ -97,7 +116,9 @@ function start(
   ];
   const env = { ...given, [logVariable]: log };
   // A process group of its own, to be killed as a whole.
-  return spawn(process.execPath, [...flags, resolve(file)], {
+  const [file = ""] = files;
+  const program = files.length === 1 ? [resolve(file)] : [together, ...files];
+  return spawn(process.execPath, [...flags, ...program], {
     env,
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],

@@ -1,4 +1,5 @@
 /** Of several servers of one store one tells the hooks, and when it is gone, another. */
+// Process of its own: it sets a variable of the environment.
 import assert from "node:assert/strict";
 import { fork } from "node:child_process";
 import { once } from "node:events";

@@ -1,4 +1,5 @@
 /** Streams and kills under load: short slices of streams-campaign.ts and kill-campaign.ts. */
+// Process of its own: it measures times under load.
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { freshSeed } from "../crash/random.ts";

@@ -1,4 +1,5 @@
 /** Streams: every event once and in order, whoever reads and however often the connection is cut. */
+// Process of its own: it measures the memory of its process.
 import assert from "node:assert/strict";
 import { seqOf } from "./reader.ts";
 import { connect } from "node:net";

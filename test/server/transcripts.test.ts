@@ -1,4 +1,5 @@
 /** Sessions of other tools over HTTP: who may find, preview, import and upload them, and what they become. */
+// Process of its own: it moves the temporary folder.
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

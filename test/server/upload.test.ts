@@ -1,4 +1,5 @@
 /** Blobs on their way in: memory stays bounded, and an upload that breaks off leaves nothing. */
+// Process of its own: it moves the temporary folder.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { once } from "node:events";

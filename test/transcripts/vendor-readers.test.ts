@@ -1,4 +1,5 @@
 /** Exported sessions of every source, opened by the tools' own readers. They are hundreds of megabytes. */
+// Process of its own: it sets a variable of the environment.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import {

@@ -1,4 +1,5 @@
 /** Bundles that are damaged, or made to harm: each is refused clearly, and leaves nothing behind. */
+// Process of its own: it measures the memory of its process.
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { test } from "node:test";

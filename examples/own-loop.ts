@@ -37,7 +37,11 @@ const model = new MockLanguageModelV4({
     return { content: [{ type: "tool-call", ...call }], finishReason, usage, warnings: [] };
   },
 });
-const city = { type: "object", properties: { city: { type: "string" } }, required: ["city"] } as const;
+const city = {
+  type: "object" as const,
+  properties: { city: { type: "string" as const } },
+  required: ["city"],
+};
 const weather = { name: "weather", description: "Says what the weather is like in a city.", input: city };
 
 const [store, killed] = process.argv.slice(2);

@@ -14,7 +14,7 @@ const mode = field.Mode.describe("queue: for the next turn; steer: for the turn 
 export const sessionInput = {
   "session.append": change("session", "append", {
     title: "Append records",
-    local: { expect: "client" },
+    local: { expect: "client", verbatim: "engine" },
     keyed: true,
     summary: "Puts input, or records of another program, into the log. A text is an input.",
     args: ["records"],

@@ -3,6 +3,7 @@
  * two handles on one session, in one process or in two, are equivalent.
  */
 import { checkCall } from "../../call/check.ts";
+import { checkFlags } from "../../core/option-check.ts";
 import type { ItemKind } from "../../core/item/events.ts";
 import type { ContentBlock } from "../../core/schema.ts";
 import type { AppendRecord } from "../../core/turn/commands.ts";
@@ -80,17 +81,25 @@ export class Session extends SessionReader {
     this.carriedOver = carriedOver;
   }
 
-  /** Appends input, or records of another program, to the log. A text is an input. */
+  /**
+   * Appends input, or records of another program, to the log. A text is an input. With `verbatim`, nothing is
+   * redacted: texts that only look like secrets stay, and registered secrets are refused.
+   */
   async append(
     records: string | AppendRecord | readonly AppendRecord[],
-    options: WriteOptions & { readonly expect?: { readonly seq: number } } = {},
+    options: WriteOptions & {
+      readonly expect?: { readonly seq: number };
+      readonly verbatim?: boolean;
+    } = {},
   ): Promise<AppendResult> {
     checkCall("session.append", options);
     checkExpected("append", options.expect);
+    checkFlags("append", { verbatim: options.verbatim });
     const { writer, actor } = this.#deps;
     const { key, expect } = options;
+    const verbatim = options.verbatim === true ? "unregistered" : undefined;
     const command: Command = { do: "append", records: recordsOf(records) };
-    return written(await writer.change(this.id, command, { actor, key, expectSeq: expect?.seq }));
+    return written(await writer.change(this.id, command, { actor, key, expectSeq: expect?.seq, verbatim }));
   }
 
   /** Records a fact, decision, task or artifact that outlives every compaction. */

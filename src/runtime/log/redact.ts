@@ -154,6 +154,20 @@ export const safeText = ({ redactor }: Pick<World, "redactor">, text: string): s
 export const safeJson = <T>({ redactor }: Pick<World, "redactor">, value: T): T =>
   redactor === undefined ? value : redactor.json(value);
 
+/** A world that redacts nothing in contents, and refuses them when they hold a registered secret. */
+export function refusingWorld(world: World): World {
+  const { redactor } = world;
+  if (redactor === undefined) return world;
+  const jsonText = (text: string): string => {
+    const name = redactor.registeredIn(text);
+    if (name === null) return text;
+    throw new SkeinError("invalid", `append: verbatim: a record contains the secret ${name}`, {
+      hint: "remove the secret, or append without verbatim, which redacts it",
+    });
+  };
+  return { ...world, redactor: { ...redactor, jsonText } };
+}
+
 /** Larger texts are not searched for lookalikes; registered values are found in them all the same. */
 export const textBytesMax = 67_108_864;
 

@@ -39,6 +39,7 @@ import { indexEntry, touchesIndex } from "./session-index.ts";
 import { decideSealed, recordKey, type SealedDrafts } from "./seal.ts";
 import { makeLearner } from "./bound-secrets.ts";
 import { recordBytes, unread, type KnownState, type StateReader } from "../read/state-reader.ts";
+import { refusingWorld } from "./redact.ts";
 import type { World } from "../world.ts";
 import { moved, noRecall, unknownOutcome, recordOf, refused } from "./writer-errors.ts";
 import { refusedElsewhere } from "../read/moved.ts";
@@ -66,8 +67,11 @@ export interface ChangeOptions {
   readonly asked?: boolean | undefined;
   /** Replaces the records that go into the workspace's log with any change. */
   readonly also?: Also | undefined;
-  /** Nothing is redacted: a person asked to keep a transcript as it is. */
-  readonly verbatim?: boolean | undefined;
+  /**
+   * Nothing is redacted: a person asked to keep a transcript as it is. `unregistered`: the same for what only
+   * looks like a secret; a registered secret is refused.
+   */
+  readonly verbatim?: boolean | "unregistered" | undefined;
 }
 
 export interface Change {
@@ -153,13 +157,15 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   const learn = makeLearner({ store, world });
   const facts = { digest: world.digest, program: store.program };
   const { redactor: _, ...unguarded } = world;
+  const refusing = refusingWorld(world);
   const decided = (
     state: State,
     command: Command,
     { actor, key, verbatim = false }: Pick<ChangeOptions, "actor" | "key" | "verbatim">,
   ): ReturnType<typeof decideSealed> => {
     const once = key === undefined ? null : keyOf(key);
-    return decideSealed(verbatim ? unguarded : world, state, command, {
+    const guarded = verbatim === "unregistered" ? refusing : verbatim ? unguarded : world;
+    return decideSealed(guarded, state, command, {
       facts: { ...facts, actor },
       key: once,
     });

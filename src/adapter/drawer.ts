@@ -237,7 +237,7 @@ function makeDrawer(session: DrawerSession, outer: string, options: DrawerOption
     }
   }
 
-  const drawer: Drawer = {
+  return {
     session: session.id,
     outer,
     async append(records, { key } = {}) {
@@ -268,8 +268,6 @@ function makeDrawer(session: DrawerSession, outer: string, options: DrawerOption
       }
     },
   };
-  sessions.set(drawer, session);
-  return drawer;
 }
 
 function readRecord(event: SessionEvent, noun: string, parts: readonly SessionEvent[]): StoredDrawerRecord {

@@ -12,7 +12,19 @@ const Imported = () =>
   z.looseObject({
     key: Text,
     session: SessionId.nullable(),
-    status: z.enum(["new", "grown", "same", "rewritten", "continued", "failed", "excluded", "found"]),
+    status: z.enum([
+      "new",
+      "grown",
+      "same",
+      "rewritten",
+      "continued",
+      "exported",
+      "failed",
+      "excluded",
+      "found",
+    ]),
+    /** The session that the file was exported from. */
+    origin: SessionId.nullable(),
     reason: Text.nullable(),
     tool: Text,
     title: Text.nullable(),

@@ -75,7 +75,18 @@ export interface TranscriptResult {
   /** As it was found; empty for an upload. */
   readonly key: string;
   readonly session: SessionId | null;
-  readonly status: "new" | "grown" | "same" | "rewritten" | "continued" | "failed" | "excluded" | "found";
+  readonly status:
+    | "new"
+    | "grown"
+    | "same"
+    | "rewritten"
+    | "continued"
+    | "exported"
+    | "failed"
+    | "excluded"
+    | "found";
+  /** The session that Skein exported the file from, when it is in this store. */
+  readonly origin: SessionId | null;
   readonly reason: string | null;
   readonly tool: string;
   readonly title: string | null;

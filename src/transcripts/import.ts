@@ -71,6 +71,8 @@ export interface ImportedTranscript {
   readonly status: ImportTranscriptReport["status"] | "found" | "excluded" | "failed";
   readonly reason: string | null;
   readonly session: SessionId | null;
+  /** The session that Skein exported this one from, when it is in this store. */
+  readonly origin: SessionId | null;
   readonly branches: readonly SessionId[];
   /** Subagents whose records lie in the same file. */
   readonly children: readonly SessionId[];
@@ -287,6 +289,7 @@ const notImported = (found: FoundTranscript) => ({
   found,
   reason: null,
   session: null,
+  origin: null,
   branches: [],
   children: [],
   added: 0,
@@ -316,14 +319,18 @@ async function importOnce(
     if (isGivenFile(folder, options) && plan.entries.length === 0 && options.inProgress !== true)
       return failed(found, withoutMessages(found));
     if (!(await isWanted(open, plan, options))) return { ...nothing, plan, status: "excluded" };
-    if (options.dryRun === true) return { ...nothing, plan, status: "found" };
+    if (options.dryRun === true) {
+      const { written } = plan;
+      const reason = written === undefined ? null : exportReason(written.session);
+      return { ...nothing, plan, status: "found", reason };
+    }
     const { again, withoutOriginal, price, inProgress, verbatim } = options;
     const endsOpen =
       (inProgress === true && isBeingWritten(found, plan, options.isBusy === true)) ||
       (await isOpenEnd(open, found, options.machine.nowMs));
     if (inProgress === true && plan.entries.length <= Number(endsOpen))
       return { ...nothing, plan, status: "excluded" };
-    const { status, session, added, branches, children, redactions } = await engine.importTranscript(
+    const { status, session, origin, added, branches, children, redactions } = await engine.importTranscript(
       { ...(await sourceOf(open, found, titled)), endsOpen },
       {
         progress: (entries) => options.tell(found.bytes, entries),
@@ -331,12 +338,15 @@ async function importOnce(
         ...options.family.parentOf(found, plan),
       },
     );
-    return { found, status, reason: null, session, branches, children, added, redactions, plan };
+    const reason = status === "exported" ? exportReason(session) : null;
+    return { found, status, reason, session, origin, branches, children, added, redactions, plan };
   } catch (error) {
     if (!(error instanceof SkeinError)) throw error;
     return error.code === "conflict" ? error : failed(found, error);
   }
 }
+
+const exportReason = (session: string): string => `Skein exported it from ${session}`;
 
 const isGivenFile = ({ only }: SourceFolder, { path }: OneOptions): boolean =>
   path !== undefined && only !== null;

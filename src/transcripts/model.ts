@@ -105,6 +105,8 @@ export type ForeignEntry =
       readonly model: string | null;
       /** The provider's id: the same answer in two files has the same one, and its usage counts once. */
       readonly messageId: string | null;
+      /** Identifies the answer where it has no `messageId`: a copy in a fork has the same one. */
+      readonly copyId?: string;
       readonly blocks: readonly TranscriptBlock[];
       readonly calls: readonly TranscriptCall[];
       readonly usage: TranscriptUsage | null;
@@ -171,6 +173,17 @@ export interface TranscriptPlan {
   /** Usage that belongs to no answer: summaries, titles. Null where the tool recorded none. */
   readonly otherUsage: TranscriptUsage | null;
   readonly report: TranscriptReport;
+  /** Set when Skein wrote the file, or the beginning of it. */
+  readonly written?: WrittenBySkein;
+}
+
+/** The part of a transcript that Skein exported from a session. */
+export interface WrittenBySkein {
+  readonly session: string;
+  /** The last position of the session that the export holds. */
+  readonly seq: number;
+  /** Whether an entry is part of the export; the others came later, in the tool. */
+  readonly holds: (entry: Pick<PlannedEntry, "id" | "records">) => boolean;
 }
 
 /** What was read, and what was not understood. Nothing is dropped without being counted here. */
@@ -205,6 +218,8 @@ export interface Transcript {
   readonly header: TranscriptHeader;
   readonly entries: readonly ForeignEntry[];
   readonly tasks: readonly TranscriptTask[];
+  /** The position of a session of Skein that it was made from: the tool's file is marked with it. */
+  readonly origin?: Pick<WrittenBySkein, "session" | "seq">;
 }
 
 /** A file that a writer makes, and what it could not say. */

@@ -238,7 +238,7 @@ class Follower {
       known.reported = null;
       return true;
     }
-    if (status === "same" || status === "excluded" || status === "found") return false;
+    if (["same", "excluded", "found", "exported"].includes(status)) return false;
     const report = `${status} ${reason ?? ""}`;
     if (known.reported === report) return false;
     known.reported = report;

@@ -34,7 +34,7 @@ async function kept(session: Session): Promise<unknown[]> {
       toSeq: _to,
       ...fields
     } = body as Record<string, unknown>;
-    const { id: _id, ...said } = (content ?? {}) as Record<string, unknown>;
+    const { id: _id, copyId: _copy, ...said } = (content ?? {}) as Record<string, unknown>;
     return { type, ...fields, ...said };
   });
 }

@@ -130,6 +130,7 @@ const plain = ({
   found,
   status,
   session,
+  origin,
   branches,
   added,
   redactions,
@@ -138,6 +139,7 @@ const plain = ({
 }: ImportedTranscript) => ({
   session,
   status,
+  origin,
   reason,
   tool: found.tool,
   sourceId: found.sourceId,
@@ -157,7 +159,9 @@ const plain = ({
 function totals(results: readonly ImportedTranscript[]): string[] {
   const many = (status: ImportedTranscript["status"]): number =>
     results.filter((one) => one.status === status).length;
-  const words = (["new", "grown", "same", "found", "rewritten", "continued", "failed", "excluded"] as const)
+  const words = (
+    ["new", "grown", "same", "found", "rewritten", "continued", "exported", "failed", "excluded"] as const
+  )
     .flatMap((status) => (many(status) === 0 ? [] : [`${count(many(status))} ${status}`]))
     .join(", ");
   const sum = (pick: (one: ImportedTranscript) => number): number =>
@@ -177,6 +181,7 @@ function totals(results: readonly ImportedTranscript[]): string[] {
     ...(many("new") === 0
       ? []
       : ["imported sessions are suspended; to continue one: skein activate ID, then skein chat ID"]),
+    ...(many("exported") === 0 ? [] : ["exported: Skein wrote these files itself; they are not imported"]),
     ...(many("rewritten") + many("continued") === 0
       ? []
       : ["rewritten or continued sessions were left as they are; --again imports them as new ones"]),

@@ -16,7 +16,7 @@ import {
 } from "../decision.ts";
 import { present } from "../present.ts";
 import { erasedDraft } from "../govern/decide.ts";
-import { stillForReview, suspendForReview } from "../govern/review.ts";
+import { forkReason, stillForReview, suspendForReview } from "../govern/review.ts";
 import { carriedDrafts } from "../item/decide.ts";
 import { itemKey } from "../item/fold.ts";
 import { limit } from "../limit.ts";
@@ -66,7 +66,7 @@ export const branchDecisions: Decisions<BranchCommand["do"]> = {
       ...(Object.keys(limits).length === 0 ? [] : [draft("budget.set", { limits })]),
       ...gotDrafts(state.standing.session, got),
       ...firstInputDrafts(firstInput),
-      ...(unreviewed === true ? [suspendForReview()] : []),
+      ...(unreviewed === true ? [suspendForReview(forkReason)] : []),
     );
   },
   rewind: (state, { earlier, requeue = false, reason, changed = [] }, { digest }) => {

@@ -144,6 +144,8 @@ export const historyEvents = {
       id: z.string().optional(),
       /** The id that the provider gave the answer: the same in every file that holds it. */
       messageId: z.string().optional(),
+      /** Where it gave none: the same in every fork of the source. */
+      copyId: z.string().optional(),
       error: z.string().optional(),
     }),
     summary: ({ model, usage: used, costNanoUsd, interrupted, copied }, content) =>

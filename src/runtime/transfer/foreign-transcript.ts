@@ -61,7 +61,13 @@ export async function exportTranscript(
     throw new SkeinError("refused", `export: ${session} holds no messages`, {
       hint: `skein show ${session} shows what it holds`,
     });
-  const written = writeTranscript(format, { header: started, entries, tasks: tasksOf(view) });
+  const written = writeTranscript(format, {
+    header: started,
+    entries,
+    tasks: tasksOf(view),
+    // The same message, the same file: records after it do not change the mark.
+    origin: { session, seq: state.mind.toSeq },
+  });
   const all = [
     ...[...left, ...stateLeft(view, state)].map(([what, count]) => `${count} × ${what}`),
     ...written.left,

@@ -2,9 +2,9 @@
 import type { EventOf } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { PlannedBranch, PlannedChild, PlannedEntries } from "../../transcripts/model.ts";
-import { forkSession } from "../branch/fork.ts";
+import { forkCommand } from "../branch/fork.ts";
 import type { Deps } from "../deps.ts";
-import { madeBefore, requestDeps } from "../log/request-scope.ts";
+import { madeBefore, newSessionId, requestDeps } from "../log/request-scope.ts";
 import { readEvents } from "../read/event-reader.ts";
 import type { TranscriptSource } from "./history.ts";
 
@@ -27,10 +27,10 @@ export async function forkBranches(
     let fork = await madeBefore(scope);
     if (fork === null) {
       places ??= await placesOf(deps, session, wanted, follows);
-      const place = after === null ? { session, seq: 1 } : places.get(after);
+      const place = after === null ? await rootOf(deps, session) : places.get(after);
       if (place === undefined) continue;
       const labels = Object.fromEntries((await deps.writer.current(session)).standing.labels.entries());
-      fork = await forkSession(scope, place.session, place.seq, { files: undefined, memory: false, labels });
+      fork = await forkForImport(scope, place, labels);
     }
     forks.push(fork);
     await fill(fork, branch);
@@ -41,12 +41,41 @@ export async function forkBranches(
   return forks;
 }
 
+/** A fork for conversation of another tool: it waits for review and is bound to nothing. */
+export async function forkForImport(
+  deps: Deps,
+  { session, seq }: Place,
+  labels: Readonly<Record<string, string>>,
+): Promise<SessionId> {
+  const plan = await forkCommand(deps, session, seq, { labels });
+  const unbind = [...plan.from.standing.bindings.keys()];
+  const id = newSessionId(deps);
+  const command = { ...plan.command, unbind, unreviewed: true };
+  await deps.writer.begin(id, { ...plan, command }, { actor: deps.actor });
+  return id;
+}
+
+/** The position before everything that was imported into this session itself. */
+async function rootOf({ store, writer }: Deps, session: SessionId): Promise<Place> {
+  const { standing } = await writer.current(session);
+  if (standing.fork === null) return { session, seq: 1 };
+  const types = ["input.imported", "answer.imported", "call.imported", "transcript.compacted"];
+  const own = { fromSeq: standing.fork.seq + 1, types, limit: 1 };
+  const [first] = await Array.fromAsync(readEvents(store, session, own));
+  return { session, seq: (first?.seq ?? standing.fork.seq + 2) - 1 };
+}
+
 function hasAny(entries: PlannedEntries, wanted: ReadonlySet<string>): boolean {
   for (const { id } of entries) if (wanted.has(id)) return true;
   return false;
 }
 
-type Places = ReadonlyMap<string, { readonly session: SessionId; readonly seq: number }>;
+interface Place {
+  readonly session: SessionId;
+  readonly seq: number;
+}
+
+type Places = ReadonlyMap<string, Place>;
 
 /** A record of a compaction has no id: it is known by the entry before it. */
 function compactionsAfter(
@@ -72,7 +101,7 @@ async function placesOf(
   wanted: ReadonlySet<string>,
   follows: ReadonlyMap<string, string>,
 ): Promise<Places> {
-  const places = new Map<string, { readonly session: SessionId; readonly seq: number }>();
+  const places = new Map<string, Place>();
   const { seq: toSeq, standing } = await writer.current(session);
   const fromSeq = (standing.fork?.seq ?? 0) + 1;
   const types = ["input.imported", "answer.imported", "call.imported", "transcript.compacted"] as const;

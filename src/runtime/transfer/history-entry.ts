@@ -19,8 +19,10 @@ export interface EntryWorld {
   /** The price of a model by the name that the other tool used; null when it is unknown. */
   price(model: string): TokenPrice | null;
   tokens(text: string): number;
-  /** Whether the tokens of this answer count in another session. */
-  isCopied(messageId: string): boolean;
+  /** Whether the tokens of an answer with this id count in another session. */
+  isCopied(id: string): boolean;
+  /** Whether Skein wrote the entry itself: its tokens count where it was exported from. */
+  isOwn(entry: ForeignEntry): boolean;
 }
 
 /** What of one text stays in the record itself. The whole of it is in a blob beside. */
@@ -48,7 +50,8 @@ export async function historyEntries(
       const blocks = await blocksOf(world, entry.blocks);
       const error = entry.error === null ? undefined : cut(world.safe(entry.error), 20_000);
       const messageId = entry.messageId === null ? undefined : cut(entry.messageId);
-      const content = present({ id: cut(entry.id), messageId, blocks, error });
+      const copyId = messageId === undefined && entry.copyId !== undefined ? cut(entry.copyId) : undefined;
+      const content = present({ id: cut(entry.id), messageId, copyId, blocks, error });
       const answer: HistoryEntry = { type: "answer", body: { ...place, ...usageOf(world, entry) }, content };
       const calls: HistoryEntry[] = [];
       for (const call of entry.calls) calls.push(await callEntry(world, call, place.source));
@@ -64,9 +67,10 @@ export async function historyEntries(
 }
 
 function usageOf(
-  { price, safe, isCopied }: EntryWorld,
-  { model, usage, interrupted, messageId }: Extract<ForeignEntry, { kind: "answer" }>,
+  { price, safe, isCopied, isOwn }: EntryWorld,
+  entry: Extract<ForeignEntry, { kind: "answer" }>,
 ): Omit<Extract<HistoryEntry, { type: "answer" }>["body"], "atMs" | "source"> {
+  const { model, usage, interrupted, messageId, copyId } = entry;
   const name =
     model === null
       ? ""
@@ -74,7 +78,9 @@ function usageOf(
           .replaceAll(/[^A-Za-z0-9_.:@/-]/g, "-")
           .slice(0, 200);
   const named = present({ model: name === "" ? undefined : name, interrupted: interrupted || undefined });
-  if (messageId !== null && isCopied(cut(messageId))) return { ...named, copied: true, costNanoUsd: 0 };
+  const id = messageId ?? copyId;
+  const isCounted = isOwn(entry) || (id !== undefined && isCopied(cut(id)));
+  if (isCounted) return { ...named, copied: true, costNanoUsd: 0 };
   if (usage === null) return named;
   const tokens = {
     inputTokens: count(usage.inputTokens),

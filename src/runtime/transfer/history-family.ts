@@ -20,13 +20,15 @@ export async function familyOf(
   entries: PlannedEntries,
 ): Promise<string | null> {
   const answers: PlannedEntry[] = [];
+  const { written } = source.plan;
   for (const entry of entries) {
     if (answers.length === answersRead) break;
-    if (entry.kind === "answer") answers.push(entry);
+    // What Skein wrote counts nowhere: the family is that of what the tool added.
+    if (entry.kind === "answer" && written?.holds(entry) !== true) answers.push(entry);
   }
   for await (const entry of source.entries(answers)) {
-    if (entry.kind === "answer" && entry.messageId !== null)
-      return world.digest("", `${source.plan.header.tool}\n${entry.messageId}`).slice(0, 16);
+    const id = entry.kind === "answer" ? (entry.messageId ?? entry.copyId) : undefined;
+    if (id !== undefined) return world.digest("", `${source.plan.header.tool}\n${id}`).slice(0, 16);
   }
   return null;
 }
@@ -60,7 +62,8 @@ export async function countedElsewhere(
     const range = { fromSeq: (fork?.seq ?? 0) + 1, types: ["answer.imported"] };
     for await (const event of readEvents(store, member, range)) {
       const { body, content } = event as EventOf<"answer.imported">;
-      if (content?.messageId !== undefined && body.copied !== true) counted.add(content.messageId);
+      const id = content?.messageId ?? content?.copyId;
+      if (id !== undefined && body.copied !== true) counted.add(id);
     }
   }
   return counted;

@@ -14,17 +14,18 @@ import type {
   PlannedBranch,
   PlannedEntries,
   ForeignEntry,
-  TranscriptHeader,
   TranscriptPlan,
   TranscriptTask,
 } from "../../transcripts/model.ts";
 import { roughTokens } from "../../core/context/token-count.ts";
 import type { Deps } from "../deps.ts";
-import { keepBytes, safeText } from "../log/redact.ts";
-import { madeBefore, newSessionId, requestDeps } from "../log/request-scope.ts";
+import { keepBytes } from "../log/redact.ts";
+import { madeBefore, requestDeps } from "../log/request-scope.ts";
 import { callPlaces, childSource, forkBranches } from "./history-branches.ts";
 import { count, cut, historyEntries, type EntryWorld } from "./history-entry.ts";
-import { countedElsewhere, familyOf } from "./history-family.ts";
+import { exportedSource, withoutMark, type ExportedSource } from "./history-export.ts";
+import { countedElsewhere } from "./history-family.ts";
+import { forkExported, openFor } from "./history-open.ts";
 import { addId, idChain, keptStarts, noIds, type IdChain } from "./history-order.ts";
 import { continued, restOfAnswer, type AnswerRest } from "./history-rest.ts";
 import { addTexts, compareTexts, lastImport, type TextDigest } from "./history-texts.ts";
@@ -80,9 +81,12 @@ export interface ImportTranscriptReport {
   readonly session: SessionId;
   /**
    * `new`: it was not here. `grown`: entries were added. `same`: nothing was new. `rewritten`: the source
-   * differs from what was imported. `continued`: the session was continued here. The last two change nothing.
+   * differs from what was imported. `continued`: the session was continued here. `exported`: Skein wrote the
+   * source from `session`, and the tool has added nothing. The last three change nothing.
    */
-  readonly status: "new" | "grown" | "same" | "rewritten" | "continued";
+  readonly status: "new" | "grown" | "same" | "rewritten" | "continued" | "exported";
+  /** The session that Skein wrote the source from, when it is in this store. */
+  readonly origin: SessionId | null;
   /** Entries written by this import, and in all. */
   readonly added: number;
   readonly entries: number;
@@ -106,15 +110,33 @@ export const importTranscript = (
  */
 async function importPart(
   deps: Deps,
-  source: TranscriptSource,
+  given: TranscriptSource,
   options: AdditionOptions,
 ): Promise<ImportTranscriptReport> {
+  const exported = await exportedSource(deps, given);
+  if (exported?.added === "nothing") return leftAsExport(exported);
+  const report = await importCopies(deps, exported?.source ?? withoutMark(given), exported, options);
+  return { ...report, origin: exported?.origin ?? null };
+}
+
+const leftAsExport = ({ origin }: ExportedSource): ImportTranscriptReport => {
+  const none = { entries: 0, added: 0, branches: [], children: [], redactions: null };
+  return { session: origin, origin, status: "exported", ...none };
+};
+
+async function importCopies(
+  deps: Deps,
+  source: TranscriptSource,
+  exported: ExportedSource | null,
+  options: AdditionOptions,
+): Promise<PartReport> {
   const { header, entries } = source.plan;
   if (entries.length - (source.endsOpen === true ? 1 : 0) <= 0) {
     throw new SkeinError("invalid", `import: ${source.file}: the transcript holds no messages`);
   }
   const within = options.copy === undefined ? "" : `/in/${options.copy}`;
-  const key = `import/${header.tool}/${header.sourceId}${within}`;
+  const of = exported?.added === "fork" ? `/from/${exported.origin}@${exported.seq}` : "";
+  const key = `import/${header.tool}/${header.sourceId}${of}${within}`;
   const scopeOf = (before: SessionId | null): Deps =>
     requestDeps(deps, { key: before === null ? key : `${key}/after/${before}` });
   let newest: SessionId | null = null;
@@ -129,16 +151,22 @@ async function importPart(
     if (!isLeft || options.again !== true) return report;
     isCopy = true;
   }
-  const session = await openFor(scopeOf(newest), source, options);
+  const scope = scopeOf(newest);
+  const session =
+    exported?.added === "fork"
+      ? await forkExported(scope, source, exported)
+      : await openFor(scope, source, options);
   return importInto(deps, session, source, { ...options, isCopy });
 }
+
+type PartReport = Omit<ImportTranscriptReport, "origin">;
 
 async function importInto(
   deps: Deps,
   session: SessionId,
   source: TranscriptSource,
   options: AdditionOptions & { readonly isCopy: boolean },
-): Promise<ImportTranscriptReport> {
+): Promise<PartReport> {
   const { entries } = source.plan;
   const toEntry = entries.length - (source.endsOpen === true ? 1 : 0);
   const state = await deps.writer.current(session);
@@ -193,54 +221,6 @@ interface KnownPart {
   readonly isQuick: boolean;
 }
 
-async function openFor(
-  deps: Deps,
-  source: TranscriptSource,
-  { parent, parentCall, parentSeq, verbatim }: AdditionOptions,
-): Promise<SessionId> {
-  const { plan, file } = source;
-  const { writer, store, actor } = deps;
-  const id = newSessionId(deps);
-  const safe = (text: string): string => (verbatim === true ? text : safeText(deps.world, text));
-  const header = { ...plan.header, title: plan.header.title === null ? null : safe(plan.header.title) };
-  const above = parent === undefined ? undefined : await writer.current(parent);
-  const family = await familyOf(deps, source, plan.entries);
-  const seq = parentSeq ?? (await startOf(deps, parent, parentCall)) ?? above?.seq ?? 1;
-  const command = {
-    do: "open",
-    workspace: store.workspace,
-    objective: objectiveOf(header, safe(file)),
-    labels: { origin: header.tool, ...(family === null ? {} : { family }) },
-    ...present({
-      name: line(header.title ?? "", nameCharsMax) || undefined,
-      parent: parent === undefined ? undefined : { session: parent, seq },
-      depth: above === undefined ? undefined : above.standing.depth + 1,
-    }),
-  } as const;
-  await writer.begin(id, { command }, { actor, verbatim });
-  return id;
-}
-
-/** The record of the call that started a child. */
-async function startOf(deps: Deps, parent?: SessionId, call?: string): Promise<number | undefined> {
-  if (parent === undefined || call === undefined) return undefined;
-  return (await callPlaces(deps, parent, new Set([call]))).get(call);
-}
-
-/** Titles of other tools are often whole messages: the beginning tells sessions apart. */
-const nameCharsMax = 80;
-
-/** A transcript says what was done, not what for: the title is the best there is. */
-const objectiveOf = ({ tool, title, cwd }: TranscriptHeader, file: string): string =>
-  line(title ?? `Conversation of ${tool}${cwd === null ? `, ${file}` : ` in ${cwd}`}`, 1_000);
-
-const line = (text: string, charsMax: number): string =>
-  text
-    .slice(0, charsMax)
-    .toWellFormed()
-    .replaceAll(/[\s\u0000-\u001f\u007f]+/g, " ")
-    .trim();
-
 /** `part`: a branch or child, whose original and redactions stand with the session that it belongs to. */
 type AdditionOptions = Omit<ImportTranscriptOptions, "withoutOriginal"> & {
   readonly withoutOriginal?: boolean | "part";
@@ -284,7 +264,7 @@ async function addEntries(
   const copied = await addition.copied();
   let redactions: RedactionReport | null = null;
   const { entries, tasks } = source.plan;
-  const world = entryWorld(deps, options, copied);
+  const world = entryWorld(deps, source, options, copied);
   let batch: HistoryEntry[] = rest === null ? [] : continued(await historyEntries(world, rest));
   let after = from;
   let ids = addition.ids.last ?? noIds;
@@ -357,6 +337,7 @@ const safeTask = ({ safe }: EntryWorld, { key, text, status }: TranscriptTask): 
 
 function entryWorld(
   { store, world }: Deps,
+  { plan: { written } }: TranscriptSource,
   { price, verbatim }: AdditionOptions,
   copied: ReadonlySet<string>,
 ): EntryWorld {
@@ -374,7 +355,8 @@ function entryWorld(
     safeJson: (text) => guard?.jsonText(text) ?? text,
     price: price ?? (() => null),
     tokens: roughTokens,
-    isCopied: (messageId) => copied.has(messageId),
+    isCopied: (id) => copied.has(id),
+    isOwn: ({ id, source }) => written?.holds({ id, records: source }) === true,
   };
 }
 

@@ -4,6 +4,7 @@ import * as record from "./claude-code-record.ts";
 import { ClaudeTree, type NodeKind } from "./claude-code-tree.ts";
 import { fieldsOf, listOf, nameOf, textOf, timeOf, type Fields } from "./json-value.ts";
 import { ReportCounter } from "./report.ts";
+import { markField, MarkedRecords } from "./skein-mark.ts";
 import { TaskList } from "./task-list.ts";
 
 export class ClaudeScan {
@@ -28,6 +29,7 @@ export class ClaudeScan {
   agent: string | null = null;
   startedAtMs: number | null = null;
   forkedFrom: string | null = null;
+  readonly marks = new MarkedRecords();
 
   scan(source: SourceRecord): void {
     const value = fieldsOf(source.value);
@@ -61,6 +63,7 @@ export class ClaudeScan {
   }
 
   #scanChained(source: SourceRecord, value: Fields, type: string): void {
+    this.marks.see(value[markField], source);
     const atMs = timeOf(value["timestamp"]);
     this.report.time(atMs);
     this.startedAtMs ??= atMs;

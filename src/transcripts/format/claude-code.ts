@@ -147,6 +147,7 @@ class ClaudeCodeReader implements TranscriptReader {
         unpairedCalls,
         missingAttachments: this.#scan.persisted.filter((file) => !files.has(file)).length,
       }),
+      ...this.#scan.marks.written(),
     };
   }
 

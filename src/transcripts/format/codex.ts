@@ -19,6 +19,7 @@ import { makeDraft, originOf, rangeOf, type Draft } from "./draft.ts";
 import type { TranscriptFormat } from "./format.ts";
 import { fieldsOf, listOf, nameOf, parsedOr, textOf, timeOf, type Fields } from "./json-value.ts";
 import { addUsage, noUsage, ReportCounter } from "./report.ts";
+import { CodexCopies } from "./codex-copy.ts";
 import { TaskList } from "./task-list.ts";
 
 export const codex: TranscriptFormat = {
@@ -78,6 +79,7 @@ interface AnswerDraft extends Draft {
   isOver: boolean;
   model: string | null;
   usage: TranscriptUsage | null;
+  readonly copyId: string;
 }
 
 class CodexReader implements TranscriptReader {
@@ -104,6 +106,7 @@ class CodexReader implements TranscriptReader {
   #totals: TranscriptUsage | null = null;
   #otherUsage: TranscriptUsage | null = null;
   #isFork = false;
+  readonly #copies = new CodexCopies();
 
   constructor(found: FoundTranscript) {
     this.#found = found;
@@ -134,6 +137,7 @@ class CodexReader implements TranscriptReader {
   }
 
   #scanMeta(payload: Fields): void {
+    this.#copies.begin(payload);
     // Only the first is this file's; a fork has its source's after it.
     if (this.#meta !== null) {
       this.#isFork = true;
@@ -150,6 +154,7 @@ class CodexReader implements TranscriptReader {
 
   #scanItem(record: SourceRecord, payload: Fields): void {
     const type = textOf(payload["type"]) ?? "(none)";
+    this.#copies.item(payload);
     if (type === "message" && payload["role"] !== "assistant") {
       const draft = makeDraft(`item-${record.from}`, "input", record);
       if (!item.isContext(payload)) this.#prompts.add(draft.id);
@@ -173,7 +178,13 @@ class CodexReader implements TranscriptReader {
       return this.#answer;
     }
     const draft = makeDraft(`item-${record.from}`, "answer", record);
-    this.#answer = { ...draft, isOver: false, model: this.#model, usage: null };
+    this.#answer = {
+      ...draft,
+      isOver: false,
+      model: this.#model,
+      usage: null,
+      copyId: this.#copies.id(),
+    };
     this.#answers.set(draft.id, this.#answer);
     this.#drafts.push(this.#answer);
     return this.#answer;
@@ -202,7 +213,10 @@ class CodexReader implements TranscriptReader {
     if (type === "token_count") this.#scanUsage(fieldsOf(payload["info"]));
     else if (type === "thread_rolled_back") this.#rollBack(Number(payload["num_turns"]), record.from);
     else if (type === "thread_name_updated") this.#title = nameOf(payload["thread_name"]) ?? this.#title;
-    else if (type === "user_message" || type === "agent_message") {
+    else if (type === "task_started") {
+      this.#copies.turn(payload, record.from);
+      this.#report.unmapped(`event_msg:${type}`);
+    } else if (type === "user_message" || type === "agent_message") {
       const draft = makeDraft(`item-${record.from}`, type === "user_message" ? "input" : "answer", record);
       if (type === "user_message") this.#prompts.add(draft.id);
       this.#events.push(draft);
@@ -283,6 +297,7 @@ class CodexReader implements TranscriptReader {
       children: [...this.#children].map(([sourceId, call]) => ({ sourceId, call, entries: [] })),
       otherUsage: this.#otherUsage,
       report: this.#report.report({ unpairedCalls: this.#unpaired.size }),
+      ...this.#copies.written(),
     };
   }
 
@@ -312,6 +327,7 @@ class CodexReader implements TranscriptReader {
       kind: "answer",
       model: answer?.model ?? null,
       messageId: null,
+      ...(answer === undefined ? {} : { copyId: answer.copyId }),
       usage: answer?.usage ?? null,
       interrupted: this.#interrupted.has(planned.id),
       ...answerOf(records),

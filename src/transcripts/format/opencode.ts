@@ -17,6 +17,7 @@ import type { TranscriptFormat } from "./format.ts";
 import { fieldsOf, listOf, nameOf, parsedOr, textOf, timeOf, type Fields } from "./json-value.ts";
 import { answerOf, blocksOf, callOf, knownParts, typedByPerson } from "./opencode-part.ts";
 import { ReportCounter } from "./report.ts";
+import { readMark } from "./skein-mark.ts";
 import { TaskList } from "./task-list.ts";
 
 export const opencode: TranscriptFormat = {
@@ -265,6 +266,7 @@ class OpencodeReader implements TranscriptReader {
       children: this.#children,
       otherUsage: null,
       report: this.#report.report({ unpairedCalls: this.#unpaired, missingAttachments: this.#missing }),
+      ...writtenBy(nameOf(info["slug"])),
     };
   }
 
@@ -294,6 +296,14 @@ class OpencodeReader implements TranscriptReader {
     const keptFrom = this.#messages.has(tail) ? tail : null;
     return { ...origin, kind: "compaction", summary, keptFrom, tokensBefore: null };
   }
+}
+
+/** An export has its mark in the slug, and the seed that the ids of its messages begin with. */
+function writtenBy(slug: string | null): Pick<TranscriptPlan, "written"> {
+  const [, mark, seed] = /^skein-(\S+)-([0-9a-f]{10})$/.exec(slug ?? "") ?? [];
+  const position = readMark(mark);
+  if (position === null || seed === undefined) return {};
+  return { written: { ...position, holds: ({ id }) => id.startsWith(`msg_${seed}`) } };
 }
 
 /** `storage/message/…` and `opencode.db/message` alike. */

@@ -16,6 +16,7 @@ import { makeDraft, noResult, originOf, rangeOf, type Draft } from "./draft.ts";
 import type { TranscriptFormat } from "./format.ts";
 import { countOf, fieldsOf, listOf, nameOf, textOf, timeOf, type Fields } from "./json-value.ts";
 import { addUsage, ReportCounter } from "./report.ts";
+import { markField, MarkedRecords } from "./skein-mark.ts";
 import { entryAbove, treePaths, type TreeNode } from "./tree-paths.ts";
 
 export const pi: TranscriptFormat = {
@@ -57,6 +58,7 @@ class PiReader implements TranscriptReader {
   #title: string | null = null;
   #otherUsage: TranscriptUsage | null = null;
   readonly #kept = new Map<string, string | null>();
+  readonly #marks = new MarkedRecords();
 
   constructor(found: FoundTranscript) {
     this.#found = found;
@@ -70,6 +72,7 @@ class PiReader implements TranscriptReader {
     const value = fieldsOf(record.value);
     const type = textOf(value["type"]) ?? "(none)";
     const message = fieldsOf(value["message"]);
+    this.#marks.see(value[markField], record);
     const role = type === "message" ? `:${textOf(message["role"]) ?? ""}` : "";
     this.#report.count(`${type}${role}`);
     this.#report.time(timeOf(value["timestamp"]));
@@ -160,6 +163,7 @@ class PiReader implements TranscriptReader {
       children: [],
       otherUsage: this.#otherUsage,
       report: this.#report.report({ gaps, unpairedCalls: open.size }),
+      ...this.#marks.written(),
     };
   }
 
@@ -228,6 +232,8 @@ class PiReader implements TranscriptReader {
       kind: "answer",
       model: nameOf(message["model"]),
       messageId: nameOf(message["responseId"]),
+      // A fork keeps the entries as they are.
+      copyId: `${planned.id} ${textOf(first["timestamp"]) ?? ""}`,
       blocks: blocksOf(message["content"]),
       calls: callsOf(message).map((call) => ({ ...call, ...outcomeOf(results.get(call.id)) })),
       usage: usageOf(message["usage"]),

@@ -1,5 +1,6 @@
 /** Writes a session as Claude Code keeps it: a chain of records, one content block each. */
 import type { ForeignEntry, Transcript, TranscriptBlock, WrittenTranscript } from "../model.ts";
+import { markFields } from "../format/skein-mark.ts";
 import { CallIds, derivedUuid, digest } from "./derived-id.ts";
 import {
   asRecord,
@@ -175,6 +176,7 @@ class Chain {
       ...fields,
       uuid,
       timestamp: isoTime(this.#clock.at(atMs)),
+      ...markFields(this.#transcript.origin),
     });
     this.#parent = uuid;
   }

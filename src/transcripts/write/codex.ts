@@ -1,7 +1,8 @@
 /** Writes a session as a Codex rollout in the legacy mode, which every version opens. */
 import type { Transcript, TranscriptBlock, TranscriptUsage, WrittenTranscript } from "../model.ts";
 import { addUsage, noUsage } from "../format/report.ts";
-import { CallIds, derivedUuid } from "./derived-id.ts";
+import { markOf } from "../format/skein-mark.ts";
+import { CallIds, codexTurnId, derivedUuid } from "./derived-id.ts";
 import {
   Clock,
   countCommon,
@@ -50,7 +51,7 @@ class Rollout {
   #totals: TranscriptUsage = noUsage;
 
   constructor(transcript: Transcript, session: string, left: LeftOver) {
-    const { header } = transcript;
+    const { header, origin } = transcript;
     this.#session = session;
     this.#left = left;
     this.#clock = new Clock(transcript);
@@ -67,7 +68,8 @@ class Rollout {
       id: session,
       timestamp: isoTime(header.startedAtMs ?? 0),
       cwd: this.#cwd,
-      originator: "codex_cli_rs",
+      // A fork of the tool keeps it, but no fields of its own.
+      originator: origin === undefined ? "codex_cli_rs" : `skein ${markOf(origin)}`,
       cli_version: this.#isOwn ? (header.toolVersion ?? "0.50.0") : "0.50.0",
       source: "cli",
       model_provider: "openai",
@@ -98,7 +100,7 @@ class Rollout {
     if (from === "context") return this.#item(atMs, { type: "message", role: "developer", content });
     this.finish();
     this.#turns += 1;
-    this.#turn = derivedUuid(this.#session, "turn", this.#turns);
+    this.#turn = codexTurnId(this.#session, this.#turns);
     this.#event(atMs, { type: "task_started", turn_id: this.#turn });
     this.#event(atMs, {
       type: "user_message",

@@ -18,6 +18,9 @@ export function derivedUuid(...parts: readonly (string | number)[]): string {
   ].join("-");
 }
 
+/** The id of a turn, counted from 1, of a rollout that Skein wrote. */
+export const codexTurnId = (session: string, turn: number): string => derivedUuid(session, "turn", turn);
+
 /** Call ids as providers accept them; one that repeats, or has other characters, is derived. */
 export class CallIds {
   readonly #seen = new Set<string>();

@@ -1,5 +1,6 @@
 /** Writes a session as `opencode import` takes it: strictly checked JSON of messages and parts. */
 import type { Transcript, TranscriptBlock, WrittenTranscript } from "../model.ts";
+import { markOf } from "../format/skein-mark.ts";
 import { CallIds, digest } from "./derived-id.ts";
 import {
   asRecord,
@@ -50,7 +51,7 @@ class OpencodeDocument {
   }
 
   make(): { readonly info: Json & { readonly id: string }; readonly messages: readonly unknown[] } {
-    const { header } = this.#transcript;
+    const { header, origin } = this.#transcript;
     const created = header.startedAtMs ?? this.#clock.at(null);
     for (const [at, entry] of this.#transcript.entries.entries()) {
       const first = this.#messages.length;
@@ -75,7 +76,8 @@ class OpencodeDocument {
     return {
       info: {
         id: this.#session,
-        slug: this.#seed,
+        // The tool keeps it. Ids of the messages begin with the seed.
+        slug: origin === undefined ? this.#seed : `skein-${markOf(origin)}-${this.#seed}`,
         projectID: "global",
         directory: header.cwd ?? "/",
         title: header.title ?? `${header.tool} ${header.sourceId}`.slice(0, 100),

@@ -1,5 +1,6 @@
 /** Writes a session in pi's format 3: a header and a chain of entries. */
 import type { ForeignEntry, Transcript, TranscriptBlock, WrittenTranscript } from "../model.ts";
+import { markFields, type SkeinPosition } from "../format/skein-mark.ts";
 import { CallIds, derivedUuid, digest } from "./derived-id.ts";
 import {
   asRecord,
@@ -37,6 +38,7 @@ class PiFile {
   readonly #clock: Clock;
   readonly #ids: CallIds;
   readonly #isOwn: boolean;
+  readonly #origin: SkeinPosition | undefined;
   readonly #used = new Set<string>();
   readonly #entryIds = new Map<string, string>();
   #parent: string | null = null;
@@ -47,6 +49,7 @@ class PiFile {
     this.#clock = new Clock(transcript);
     this.#ids = new CallIds(session);
     this.#isOwn = transcript.header.tool === "pi";
+    this.#origin = transcript.origin;
   }
 
   add(entry: ForeignEntry, at: number): void {
@@ -154,7 +157,14 @@ class PiFile {
     this.#used.add(id);
     const ms = this.#clock.at(atMs);
     const own = typeof fields === "function" ? fields(id, ms) : fields;
-    this.lines.push({ type, id, parentId: this.#parent, timestamp: isoTime(ms), ...own });
+    this.lines.push({
+      type,
+      id,
+      parentId: this.#parent,
+      timestamp: isoTime(ms),
+      ...own,
+      ...markFields(this.#origin),
+    });
     this.#parent = id;
     this.#first ??= id;
   }

@@ -90,6 +90,7 @@ const words: Readonly<Record<TranscriptResult["status"], string>> = {
   same: "Up to date",
   rewritten: "Rewritten by its tool",
   continued: "Continued here",
+  exported: "Exported from here",
   failed: "Failed",
   excluded: "Excluded",
   found: "Found",

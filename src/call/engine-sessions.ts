@@ -13,8 +13,8 @@ export const engineSessions = {
   "engine.open": change("engine", "open", {
     title: "New session",
     summary:
-      "Begins a session, with its objective and what it starts with. What hands out the machine (bind but " +
-      "for tools, files, rules that allow, triggers that watch files) takes the scope operate.",
+      "Begins a session, with its objective and what it starts with. These options need the scope operate: " +
+      "bind (except of tools), files, rules that allow, triggers that watch files.",
     path: "/v1/sessions",
     params: field.openFields,
     answer: answer.Successor,

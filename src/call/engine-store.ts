@@ -256,7 +256,7 @@ export const engineStore = {
       }),
     verb: {
       group,
-      line: "Show figures of the store.",
+      line: "Count sessions, records and bytes of the store.",
       about: [
         "bytesPerContentByte is what the store takes on disk for each byte that was said. On PostgreSQL " +
           "the size is that of all tenants together, so neither it nor bytesPerRecord is known.",

@@ -34,7 +34,7 @@ export const engineWorkspace = {
       about: [
         "FILE is Markdown with YAML front matter, whose body is the instructions, or JSON; examples are in " +
           "examples/agents. A definition that equals the newest version adds none. A session keeps the " +
-          "version it was opened with. Adding makes the store if it is not there.",
+          "version it was opened with. Adding creates the store if it is missing.",
       ],
       examples: [
         "skein agents add reviewer.md  # a first or a further version",
@@ -106,8 +106,8 @@ export const engineWorkspace = {
       { scope: "admin", what: "erasing", when: ({ erase }) => erase === true },
     ],
     summary:
-      "Ends an entry of memory for later sessions, and gives it, so it takes the scope read besides; with " +
-      "erase, which takes the scope admin, for good.",
+      "Ends a memory entry for later sessions, and returns it, so it also needs the scope read. With " +
+      "erase, which needs the scope admin, it deletes all versions for good.",
     params: () => ({
       scope,
       owner,
@@ -121,8 +121,8 @@ export const engineWorkspace = {
   "engine.setPolicy": change("engine", "setPolicy", {
     title: "Set a policy",
     summary:
-      "Sets a policy of the workspace, or replaces the one of this name. Where either deletes sessions it " +
-      "takes the scope admin.",
+      "Sets a policy of the workspace, or replaces the one of this name. If either deletes sessions, it " +
+      "needs the scope admin.",
     scope: "operate",
     args: ["name", "policy"],
     params: () => ({
@@ -161,8 +161,8 @@ export const engineWorkspace = {
       ],
       examples: [
         "skein policy  # all policies",
-        "skein policy set stale --do expire --after 90d --agent payroll  # close what idles",
-        "skein policy set trash --do delete --after 12h --label env=test  # tests go soon",
+        "skein policy set stale --do expire --after 90d --agent payroll  # close idle sessions",
+        "skein policy set trash --do delete --after 12h --label env=test  # delete test sessions early",
         "skein policy set two --do limit --agent coder --running 2  # two coders at once",
         "skein policy set audit audit.yaml  # from a file",
         "skein policy remove trash  # it no longer applies",
@@ -200,7 +200,7 @@ export const engineWorkspace = {
         "It works in small steps beside everything else, and can be stopped and run again at any time.",
       ],
       examples: [
-        "skein retain --dry-run  # what would go, and why",
+        "skein retain --dry-run  # what would be done, and why",
         "skein retain  # do it",
         "skein retain --yes --json  # for a nightly job",
       ],

@@ -88,7 +88,7 @@ export const sessionBranches = {
       { scope: "read", what: "putting files back, which names them,", when: ({ files }) => files === true },
     ],
     summary:
-      "Continues with the mind of an earlier position. Later records stay in the log. With files, " +
+      "Continues from an earlier position. Later records stay in the log. With files, " +
       "which also needs the scope read, it restores them.",
     args: ["place"],
     params: () => ({
@@ -103,13 +103,13 @@ export const sessionBranches = {
     answer: AppendResult,
     verb: {
       group,
-      line: "Continue with the mind of an earlier position; later records stay in the log.",
+      line: "Continue from an earlier position; later records stay in the log.",
       args: [],
       flags: { place: "to" },
       done: "rewound to {place}",
       about: [
-        "What the session knows goes back: items, scratch, transcript. Its standing does not: labels, " +
-          "budget, use, checkpoints. A rewind can be rewound, also to a position that was rewound away.",
+        "What the session knows goes back: items, scratch, transcript. Labels, budget, use " +
+          "and checkpoints stay. You can undo a rewind: rewind to a position that it left out.",
         "With --files the files that its tools changed below bound directories are put back as they were. " +
           "If another program has changed one since, it is shown, and nothing is done.",
       ],

@@ -48,7 +48,7 @@ export const sessionInput = {
         },
       },
       about: [
-        "Nothing is run: the process that runs the session processes it, or the next one that does. " +
+        "It runs nothing: the process that runs the session takes the input, now or later. " +
           "Several words are one text; without TEXT, or with a dash, it is standard input.",
       ],
       examples: [

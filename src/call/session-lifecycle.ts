@@ -43,7 +43,7 @@ export const sessionLifecycle = {
     title: "Suspend",
     words: "pause stop",
     summary: "Suspends it, with a reason.",
-    verb: { line: "Make a session stand still until it is activated.", done: "suspended" },
+    verb: { line: "Suspend a session until you activate it.", done: "suspended" },
     why: "waiting for the rates",
   }),
   "session.interrupt": plain("interrupt", {
@@ -152,8 +152,8 @@ export const sessionLifecycle = {
       flags: { triggers: { value: "NAME" } },
       done: "sleeping",
       about: [
-        "An input from a person or a message wakes it. When its time has come, the next run wakes it and " +
-          'tells it so; "skein run ID --wait" waits for that.',
+        "An input from a person or a message wakes it. At its time a worker, or else the next run, wakes it " +
+          'and tells the model; "skein run ID --wait" waits for that time.',
       ],
       examples: [
         "skein sleep 4x8kz1 --for 2h  # for two hours",

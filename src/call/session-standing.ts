@@ -118,8 +118,9 @@ const resources = {
         `RULE is ${field.permissionRules.join(", ")}; none removes the rule. TOOL is a name, ` +
           "and * stands for any run of characters. A pattern is an object of arguments: texts in it may " +
           "have * and ?, everything else must be equal.",
-        "Of several rules that match a call, any deny holds; else the strictest of the session; else the " +
-          "strictest of its agent; without one the call is allowed. A call under an ask rule suspends the " +
+        "A matching deny always wins. Otherwise the session's rules come before the agent's, in each set " +
+          "rules with a pattern before the others, then ask before allow; without a rule the call is " +
+          "allowed. A call under an ask rule suspends the " +
           'session until "skein answer". The model sees a denial.',
         "With --effect unsafe the rule is the default for tools that are not safe to run twice: it applies " +
           "where no other rule of session or agent does.",
@@ -148,7 +149,7 @@ const resources = {
       examples: [
         "skein budget 4x8kz1  # what is used and what is left",
         "skein budget 4x8kz1 --usd 2 --steps 40  # two dollars and forty steps in all",
-        "skein budget 4x8kz1 --unlimited  # no limits any more",
+        "skein budget 4x8kz1 --unlimited  # remove all limits",
       ],
     },
   }),
@@ -203,8 +204,8 @@ const rules = {
           " The hold goes with a session that is moved, and is lifted where the session lives.",
       ],
       examples: [
-        'skein hold 4x8kz1 "case 4711" --reason "asked for by the court"  # nothing of it goes',
-        'skein hold 4x8kz1 "case 4711" --lift  # it may go again',
+        'skein hold 4x8kz1 "case 4711" --reason "asked for by the court"  # keep all of it',
+        'skein hold 4x8kz1 "case 4711" --lift  # lift the hold',
       ],
     },
   }),
@@ -253,7 +254,7 @@ const rules = {
           name: "seq",
           type: "list",
           value: "A..B",
-          what: "only these positions; may be given several times",
+          what: "only these positions",
         },
         match: { value: "TEXT", what: "only contents that contain exactly this text" },
         copies: { what: "also its copies: summaries, merges, messages, memory" },
@@ -269,7 +270,7 @@ const rules = {
           "of it.",
       ],
       examples: [
-        "skein erase 4x8kz1 --seq 12..15 --dry-run  # what would go, and from whom",
+        "skein erase 4x8kz1 --seq 12..15 --dry-run  # what would be erased, and where",
         'skein erase 4x8kz1 --match "jane@example.com" --copies  # a text, wherever it went',
         'skein erase 4x8kz1 --yes --reason "asked for by the user"  # all that was said',
       ],

@@ -106,8 +106,8 @@ export function defineTool<S extends StandardSchemaV1>(options: ToolOptions<S>):
   if (run === undefined) {
     const extra = ["probe", "touches", "command", "output"].find((name) => name in options);
     if (extra === undefined) return externalTool({ ...tool, effect, timeoutMs });
-    throw new SkeinError("invalid", `${where}: ${extra}: an external tool has none`, {
-      hint: `give it a run function, or leave out ${extra}`,
+    throw new SkeinError("invalid", `${where}: ${extra}: not allowed in a tool without run`, {
+      hint: `add run, or omit ${extra}`,
     });
   }
   return {

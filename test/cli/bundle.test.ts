@@ -86,7 +86,7 @@ test("a session moves to another machine by a bundle, and to another store and b
   assert.equal((await a.run("append", id, "home")).code, 0);
   assert.equal((await a.run("migrate", id, "--to", join(there, "third.db"))).code, 0);
   const left = await b.run("migrate", id, "--to", join(here, "skein.db"));
-  assert.match(left.stderr, /was moved on from that store to ".*third\.db"\n/);
+  assert.match(left.stderr, /was moved again, from that store to ".*third\.db"\n/);
   const third = join(there, "third.db");
   assert.equal((await b.run("migrate", id, "--to", join(here, "skein.db"), "--store", third)).code, 0);
   assert.equal((await a.one("verify"))["ok"], true);

@@ -52,10 +52,7 @@ suite("memory", { concurrency: true }, () => {
     assert.deepEqual(await keys("--agent", "web"), ["layout"]);
     assert.deepEqual(await keys("--scope", "user"), ["tone"]);
     assert.deepEqual(await keys("--match", "council"), ["base-rate"]);
-    assert.match(
-      (await say("memory", "list", "--match", "nowhere")).stderr,
-      /nothing that is remembered matches/,
-    );
+    assert.match((await say("memory", "list", "--match", "nowhere")).stderr, /no memory entry matches/);
     const next = await open("Raise the base rate");
     const { stdout: log } = await say("log", next);
     assert.match(log, /memory\.carried +Loaded 2 memory entries, about \d+ tokens: tone, base-rate\n/);
@@ -179,7 +176,7 @@ suite("memory", { concurrency: true }, () => {
   test("without anything remembered, the list says so", async () => {
     const { say, open, json } = place();
     await open("o");
-    assert.match((await say("memory")).stderr, /nothing is remembered/);
+    assert.match((await say("memory")).stderr, /no memory entries/);
     assert.deepEqual(await json("memory"), []);
   });
 });

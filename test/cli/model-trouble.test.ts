@@ -31,7 +31,7 @@ suite("a model that fails", { concurrency: 4 }, () => {
     await using place = await makeSession(script);
     const { code, stdout, stderr } = await place.run("ask", place.id, "hello");
     assert.deepEqual([code, stdout], [0, "Whole.\n"], stderr);
-    assert.match(stderr, /^fake\/one: dropped: .*\nasked again \(2 of 6\)\n$/);
+    assert.match(stderr, /^fake\/one: dropped: .*\nretrying \(2 of 6\)\n$/);
   });
 
   test("with a long Retry-After is not retried, and the message says how long", async () => {
@@ -40,7 +40,7 @@ suite("a model that fails", { concurrency: 4 }, () => {
     const { code, stdout, stderr } = await place.run("ask", place.id, "hello");
     assert.deepEqual([code, stdout], [7, ""], stderr);
     assert.match(stderr, /rate-limited: .*\(retry after 60 minutes\)$/m);
-    assert.doesNotMatch(stderr, /asked again/);
+    assert.doesNotMatch(stderr, /retrying/);
     assert.match(stderr, /^to try again: \S*skein activate \w{8}; then: \S*skein run \w{8}$/m);
   });
 
@@ -91,7 +91,7 @@ suite("a model that fails", { concurrency: 4 }, () => {
     const { code, stdout, stderr } = await skein.here("ask", id, "hello");
     assert.deepEqual([code, stdout], [4, ""], stderr);
     assert.match(stderr, /"srv": connection failed: it ended with exit code 1$/m);
-    assert.match(stderr, new RegExp(`your input waits; skein run ${id.slice(-8)} takes it up$`, "m"));
+    assert.match(stderr, new RegExp(`the input is queued; skein run ${id.slice(-8)} processes it$`, "m"));
     await skein.look("unbind", id, "srv");
     assert.match((await skein.here("run", id)).stdout, /offline model/);
     assert.match(
@@ -150,6 +150,6 @@ test("on a terminal a broken stream is marked, and the answer begins anew", asyn
   for (const one of heard) await hearing.hear(one);
   assert.equal(
     surface.collected.stdout,
-    "Half of … (interrupted)\nfake/one: dropped\nasked again (2 of 6)\nWhole.\n",
+    "Half of … (interrupted)\nfake/one: dropped\nretrying (2 of 6)\nWhole.\n",
   );
 });

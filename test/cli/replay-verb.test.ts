@@ -30,7 +30,7 @@ suite("replay", { concurrency: true }, () => {
     const { say, id } = await lived();
     const { code, stdout } = await say(["replay", id]);
     assert.equal(code, 0);
-    assert.match(stdout, /^ok: \d+ records, 2 turns, 3 contexts; all come out as recorded\n$/);
+    assert.match(stdout, /^ok: \d+ records, 2 turns, 3 contexts; all match the log\n$/);
     const json = JSON.parse((await say(["replay", id, "--json"])).stdout) as Record<string, unknown>;
     assert.deepEqual([json["ok"], json["turns"], json["requests"]], [true, 2, 3]);
   });

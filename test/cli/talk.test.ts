@@ -99,7 +99,7 @@ suite("chat over a pipe", { concurrency: 3 }, () => {
     assert.deepEqual([code, existsSync(join(folder, "one"))], [7, false], stdout);
     const [, words = ""] = /allow it: \S*skein (answer \w+ allow);/.exec(stderr) ?? [];
     assert.doesNotMatch(stdout, /y {2}once/);
-    assert.match(stderr, /lines after this one are not used/);
+    assert.match(stderr, /remaining lines of input are ignored/);
     assert.equal((await skein.run(words.split(" "))).code, 0, stderr);
     assert.equal((await skein.run(["run", await idOf()])).code, 0);
     assert.equal(existsSync(join(folder, "one")), true);

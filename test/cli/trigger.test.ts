@@ -95,7 +95,7 @@ suite("trigger", { concurrency: true }, () => {
   test("is refused with what is wrong, and where", async () => {
     const { say, open, wrong } = place();
     const id = await open("Payroll");
-    await wrong(/specify a cause/, "add", id, "t");
+    await wrong(/specify the kind/, "add", id, "t");
     await wrong(/--at and --cron are exclusive/, "add", id, "t", "--at", "2h", "--cron", "* * * * *");
     await wrong(/--every is required/, "add", id, "t", "--check", "date");
     await wrong(

@@ -173,12 +173,12 @@ suite("every verb answers in JSON", { concurrency: 4 }, () => {
     await skein.look("save", id, "here");
     const from = await skein.here("open", "--from", id);
     assert.match(from.stdout, /^ses_\w+\n$/);
-    assert.match(from.stderr, /^moved: .*budget 20 steps; files .*house\.md; handoff /m);
+    assert.match(from.stderr, /^carried over: .*budget 20 steps; files .*house\.md; handoff /m);
     assert.match(from.stderr, /^left: triggers every \(it stays with the earlier session; /m);
     const { stdout } = await skein.here("clear", id);
     assert.match(
       stdout,
-      /^opened ses_\w+; ses_\w+ is closed\nmoved: permissions unsafe; triggers every; budget 20 steps; /,
+      /^opened ses_\w+; ses_\w+ is closed\ncarried over: permissions unsafe; triggers every; budget 20 /,
     );
     assert.match(stdout, /^left: checkpoints here \(/m);
     const next = await skein.look("clear", String(/ses_\w+/.exec(stdout)?.[0]));

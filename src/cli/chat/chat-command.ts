@@ -15,7 +15,7 @@ export type TalkCommand =
 /** Handled here, and not by a verb of the same name. */
 const own: Readonly<Record<string, string>> = {
   help: "show this",
-  items: "what it must not forget",
+  items: "its facts, decisions, tasks and artifacts",
   run: "resume, after an approval from elsewhere or an error",
   switch: "talk to another session: /switch ID",
   handoff: "close it and continue in a new one that starts with its handoff: /handoff [OBJECTIVE]",
@@ -24,15 +24,15 @@ const own: Readonly<Record<string, string>> = {
 
 /** The most useful verbs here, with their words; any other works as well. */
 const useful: readonly (readonly [string, string])[] = [
-  ["state", "how it stands and what it knows"],
+  ["state", "its status, budget and items"],
   ["log", "its last events"],
-  ["context, explain [SEQ]", "what the model sees, and why"],
+  ["context, explain [SEQ]", "what the model is sent, and why"],
   ["compress", "make the context smaller"],
   ["record KIND KEY VALUE", "a fact, decision, task or artifact"],
-  ["save NAME, rewind SEQ|NAME", "name a position; go back to one"],
-  ["fork, clear", "the same past in a new session; begin anew in one"],
-  ["bind KIND …, grant TOOL RULE, tools", "what it may use, and how"],
-  ["budget [--usd 2]", "what it may use up"],
+  ["save NAME, rewind SEQ|NAME", "name a position; continue from an earlier one"],
+  ["fork, clear", "branch into a new session; close it and start a fresh one"],
+  ["bind KIND …, grant TOOL RULE, tools", "the resources and rules of the session"],
+  ["budget [--usd 2]", "limits of the session"],
   ["send TO TEXT", "a message to another session"],
   ["sleep --for 2h, suspend, activate, close", "pause it; resume it; end it"],
   ["cost, models, agents, ps", "and so on: skein help lists all verbs"],

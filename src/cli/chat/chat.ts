@@ -165,7 +165,7 @@ export class Talk {
     await out.line(out.yellow(askedText(question, { menu: !isLeft })));
     if (!isLeft) return;
     for (const line of wayOn(question, out.command)) out.note(line);
-    out.note("the chat ends here; lines after this one are not used");
+    out.note("the chat ends here; the remaining lines of input are ignored");
     this.#place.lines.close();
   }
 

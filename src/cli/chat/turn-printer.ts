@@ -192,7 +192,7 @@ const notes: Readonly<Record<string, Note>> = {
   },
   "model.requested": ({ attempt, purpose }, _content, _event, out) => {
     if (Number(attempt) <= 1 || purpose === "compaction") return "";
-    return out.dim(`asked again (${plain(attempt)} of ${limit.attemptsMax})`);
+    return out.dim(`retrying (${plain(attempt)} of ${limit.attemptsMax})`);
   },
   "zone.crossed": (body, _content, { session }, out) => {
     const onward = `skein open --from ${shortId(session)}, in a chat /handoff`;

@@ -40,7 +40,7 @@ export async function showRun(
   }
 }
 
-const inputWaits = ({ id }: Session): string => `your input waits; skein run ${shortId(id)} takes it up`;
+const inputWaits = ({ id }: Session): string => `the input is queued; skein run ${shortId(id)} processes it`;
 
 /** The library says that an input stays queued; this adds how to continue with it. */
 function waitingError(error: unknown, session: Session): unknown {

@@ -4,7 +4,7 @@ import type { ErrorCode } from "../../core/error.ts";
 export const exitCodes = [
   { code: 0, meaning: "done" },
   { code: 1, meaning: "refused or failed: the state forbids it, or verify or scan found something" },
-  { code: 2, meaning: "wrong usage, or input that cannot be right" },
+  { code: 2, meaning: "wrong usage, or invalid input" },
   { code: 3, meaning: "not found: no such store, session, position or name" },
   { code: 4, meaning: "unavailable now: the store, or a model; ask keeps its input queued" },
   { code: 5, meaning: "the store is damaged" },

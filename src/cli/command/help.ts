@@ -23,7 +23,7 @@ export function showHelp(out: Screen, verb: Verb): Promise<void> {
 }
 
 const environment = [
-  ["SKEIN_STORE", "the store, where --store is not given; an address with a password belongs here"],
+  ["SKEIN_STORE", "the store, where --store is not given; put a URL with a password here"],
   ["SKEIN_CONFIG", "the configuration of models; by default skein/config.json in ~/.config"],
   ["ANTHROPIC_API_KEY, …", 'keys of providers; "skein models" says which are missing'],
   ["SKEIN_OFFLINE_PACE_MS", "how long the offline model takes for each piece of an answer; by default 0"],

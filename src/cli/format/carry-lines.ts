@@ -9,7 +9,7 @@ export function carryLines(carried: CarryOver | null, out: Screen): string[] {
   if (carried === null) return [];
   const { moved, left } = carried;
   return [
-    ...(moved.length === 0 ? [] : [out.dim(`moved: ${moved.map(partText).join("; ")}`)]),
+    ...(moved.length === 0 ? [] : [out.dim(`carried over: ${moved.map(partText).join("; ")}`)]),
     ...left.map((part) => out.yellow(`left: ${partText(part)}`) + out.dim(part.why ? ` (${part.why})` : "")),
   ];
 }

@@ -26,7 +26,7 @@ export const answerPlain = plain("session.answer", {
     if (question === null)
       return {
         json: { session: id, by: null, reason: null, calls: [] },
-        lines: [`${shortId(id)} is not suspended; it waits for no answer`],
+        lines: [`${shortId(id)} is not suspended: no answer is needed`],
       };
     const { by, reason } = question;
     return {

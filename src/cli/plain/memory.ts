@@ -26,7 +26,7 @@ export const memoryPlain = [
     },
     print(all, { params, out, nowMs }) {
       const narrowed = Object.keys(params).length > 0;
-      const none = narrowed ? "nothing that is remembered matches" : "nothing is remembered";
+      const none = narrowed ? "no memory entry matches" : "no memory entries";
       return all.length === 0 ? { lines: [], notes: [none] } : { lines: memoryRows(all, out, nowMs) };
     },
   }),

@@ -98,8 +98,8 @@ export const policyActions = [
         const { sessions } = await opened.stats();
         throw new SkeinError(
           "refused",
-          `${quote(name)} would in time ${wanted.do} every session there is; ` +
-            `the store holds ${plural(sessions, "session")}`,
+          `${quote(name)} would in time ${wanted.do} every session; ` +
+            `the store has ${plural(sessions, "session")}`,
           { hint: "add --yes to confirm, or match an agent, a label or a status" },
         );
       }

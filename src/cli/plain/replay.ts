@@ -91,7 +91,7 @@ function checkLines(report: ReplayCheck, out: Screen): string[] {
     const reason = why === "erased" ? "content was erased" : "a newer version of Skein wrote them";
     return many === 0 ? [] : [`${count(many)} cannot be made again: ${reason}`];
   });
-  if (ok) return [`${out.green("ok")}: ${counted}; all come out as recorded`, ...gone];
+  if (ok) return [`${out.green("ok")}: ${counted}; all match the log`, ...gone];
   return [
     `${out.red("not ok")}: ${plural(mismatches.length, "mismatch")} in ${counted}`,
     ...mismatches

@@ -172,7 +172,8 @@ export const storePlain = [
         size,
         sessions: count(figures.sessions),
         records: count(records) + (perRecord === null ? "" : `, ${bytes(perRecord)} each on disk`),
-        contents: bytes(contentBytes) + (ratio === null ? "" : `, ${ratio} bytes on disk for each byte said`),
+        contents:
+          bytes(contentBytes) + (ratio === null ? "" : `, ${ratio} bytes on disk for each byte of content`),
         snapshots: `${count(figures.snapshots)}, ${bytes(figures.snapshotBytes)}`,
         segments: `${count(figures.segments)}, ${bytes(figures.segmentBytes)}`,
         blobs: `${count(figures.blobs)}, ${bytes(blobBytes)}`,
@@ -247,8 +248,7 @@ async function confirmRetain(engine: Engine): Promise<void> {
   const listed = [...names].map((name) => `"${oneLine(name)}"`).join(", ");
   throw new SkeinError(
     "refused",
-    `${listed} would in time take every session there is; ` +
-      `now it would take ${plural(concerned.length, "session")}`,
+    `${listed} match every session; ` + `a run would now change ${plural(concerned.length, "session")}`,
     { hint: "add --yes to confirm; --dry-run lists them" },
   );
 }

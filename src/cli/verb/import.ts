@@ -18,7 +18,7 @@ export const importVerb = verb({
   name: "import",
   line: "Import a bundle, or the sessions of Claude Code, Codex and other tools.",
   args: ["SOURCE?", "PATH?"],
-  usages: ["[FILE]", "TOOL [PATH]"],
+  usages: ["skein import [FILE]", "skein import TOOL [PATH]"],
   options: {
     signed: { type: "flag", what: 'only if a key that you trust has signed it ("skein keys")' },
     "dry-run": { type: "flag", what: "list the tool's sessions without importing" },

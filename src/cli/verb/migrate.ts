@@ -43,7 +43,7 @@ export const migrate = verb({
   examples: [
     "skein migrate 4x8kz1 --to ~/archive.db  # to another store",
     "skein migrate 4x8kz1 --model openai/gpt-5.2  # to another model",
-    "skein migrate --all --to ~/team.db --dry-run  # what would go",
+    "skein migrate --all --to ~/team.db --dry-run  # what would move",
     "skein migrate --all --to postgres://skein@db/skein --wait 1m  # a whole store",
   ],
   run: (call) => (call.options.all || call.args.ID === undefined ? all(call) : one(call)),

@@ -8,7 +8,7 @@ import { verb } from "../command/verb.ts";
 
 export const models = verb({
   name: "models",
-  line: "List the models: which are ready, their context windows and prices, and what the others lack.",
+  line: "List the models, with context windows and prices, and what the unavailable ones need.",
   args: [],
   options: { ready: { type: "flag", what: "only those that are ready" } },
   about: [

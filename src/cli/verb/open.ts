@@ -87,7 +87,7 @@ export const open = verb({
     'skein open "November payroll" --agent payroll --label team=hr --usd 2  # with a budget',
     'skein open "Write the report" --after 4x8kz1 --after 9m2ktv  ' +
       "# wait for two others, and begin with what they leave",
-    "skein open --from 4x8kz1  # carry on the work of another session",
+    "skein open --from 4x8kz1  # continue the work of another session",
   ],
   async run({ args, options, out, engine, session: find, place, nowMs }) {
     const { name, agent, model, instructions, priority } = options;
@@ -126,7 +126,8 @@ export const open = verb({
     await out.answer(answer, () => [session.id]);
     for (const line of carryLines(session.carriedOver, out)) out.note(line);
     const where = fresh ? ` in a new store: ${place}` : "";
-    if (fresh || out.columns !== null) out.note(out.dim(`opened${where}; a unique id suffix is accepted`));
+    if (fresh || out.columns !== null)
+      out.note(out.dim(`opened${where}; any unique suffix of the id names the session`));
     await noteAgent(out, session);
   },
 });

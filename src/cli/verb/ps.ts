@@ -43,7 +43,7 @@ export const ps = verb({
   ],
   examples: [
     `skein ps  # the last ${shownByDefault}`,
-    "skein ps --status open --status running --agent payroll  # what an agent is at",
+    "skein ps --status open --status running --agent payroll  # open and running sessions of an agent",
     "skein ps --label team=hr --since 1d  # of a team, active in the last day",
     "skein ps --all --json | jq -r .id  # every id",
   ],

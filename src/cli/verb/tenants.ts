@@ -29,14 +29,14 @@ export const tenants = verb({
     "Past its quota a tenant opens no session, and past its bytes quota accepts no input either; " +
       "work in progress continues to its end. Use is counted every few seconds, so that a quota may " +
       "be exceeded by a little.",
-    "A role is a second wall: the database itself restricts it to the rows of its tenant. Make it " +
+    "With a role, the database itself restricts the tenant to its rows (row-level security). Make it " +
       "first, with a login; see docs/postgres.md.",
   ],
   examples: [
-    "skein tenants --store postgres://skein@db/skein  # who there is, with use and quota",
+    "skein tenants --store postgres://skein@db/skein  # all tenants, with use and quota",
     "skein tenants set acme --sessions 1000 --bytes 10G  # a quota",
     "skein tenants set acme --role acme_app  # kept to its rows by the database",
-    "skein tenants set acme --bytes none  # as much as it likes",
+    "skein tenants set acme --bytes none  # no limit",
   ],
   async run(call) {
     const action = oneOf("ACTION", call.args.ACTION ?? "list", ["list", "set"]);

@@ -70,7 +70,7 @@ export const tickets = verb({
   examples: [
     "skein tickets run plan.md --agent coder --worktrees  # three at once",
     "skein tickets run plan.md --agent coder -w -p 5 --usd 2  # five, for $2 each at most",
-    "skein tickets run plan.md --dry-run  # what the plan says, and what is left of it",
+    "skein tickets run plan.md --dry-run  # the tickets and their status; runs nothing",
     "skein tickets status plan.md --json  # for programs: one ticket a line",
   ],
   async run(call) {

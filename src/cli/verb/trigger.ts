@@ -186,7 +186,7 @@ function kindOf(given: TriggerInput): (typeof kinds)[number] {
     (one) => !found.some((other) => other !== one && beside[other].includes(one)),
   );
   const hint = "use one of --at, --every, --cron, --file, --git, --webhook, --message, --session, --check, …";
-  if (first === undefined) throw new SkeinError("invalid", "trigger: specify a cause", { hint });
+  if (first === undefined) throw new SkeinError("invalid", "trigger: specify the kind", { hint });
   if (more.length > 0)
     throw new SkeinError("invalid", `trigger: --${first} and --${more.join(", --")} are exclusive`, {
       hint,

@@ -52,7 +52,7 @@ export const up = verb({
   ],
   examples: [
     "skein up  # until Ctrl-C",
-    "skein up --concurrency 8 --limit agent:coder=2  # of the coder two at once",
+    "skein up --concurrency 8 --limit agent:coder=2  # at most two of agent coder",
     "skein up -l model:openai/gpt-5=4 -l label:team=web=1 --json  # event to a program",
   ],
   async run({ options, out, engine, place, untilStopped }) {

@@ -12,7 +12,7 @@ export const itemDecisions: Decisions<ItemCommand["do"]> = {
     if (!items.has(itemKey(kind, key)) && items.size >= limit.itemsMax) {
       return refuse(
         "refused",
-        `the durable tier holds at most ${limit.itemsMax} items`,
+        `a session holds at most ${limit.itemsMax} items`,
         "retract outdated items first",
       );
     }

@@ -126,7 +126,7 @@ function mayWait(state: State): void {
   if (!mayIn(status, "sleep")) throw new SkeinError("conflict", `the session is already ${status}`);
   if (triggers.size - reportedEnds(state).length < limit.triggersMax) return;
   throw new SkeinError("refused", `a session waits for at most ${limit.triggersMax} others`, {
-    hint: "wait for those that there are, or open it without waiting",
+    hint: "wait for the existing ones, or omit wait",
   });
 }
 

@@ -79,7 +79,9 @@ export async function clearSession(
       if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
     }
   }
-  throw new SkeinError("conflict", `${session} changes too fast to be cleared`, { hint: "try again later" });
+  throw new SkeinError("conflict", `clear: ${session} changes too often; retries exhausted`, {
+    hint: "retry later",
+  });
 }
 
 /** What leaves the session with its end and belongs to the next one. */

@@ -156,7 +156,7 @@ export class Session extends SessionReader {
   }
 
   /**
-   * Continues with the mind of an earlier position. Later records stay in the log. With `files`, it undoes
+   * Continues from an earlier position. Later records stay in the log. With `files`, it undoes
    * the file changes of tools since: all of them, or it changes nothing and rejects with `conflict`.
    */
   async rewind(place: string | number, options: RewindOptions = {}): Promise<RewindResult> {

@@ -223,7 +223,7 @@ async function takeBlob(
 ): Promise<void> {
   if (first.payload.length < hashBytes) throw bundleFlaw("a blob chunk has no hash");
   const hash = Buffer.from(first.payload.subarray(0, hashBytes)).toString("hex");
-  if (came.has(hash)) throw bundleFlaw(`blob ${hash} is there twice`);
+  if (came.has(hash)) throw bundleFlaw(`blob ${hash} occurs twice`);
   came.add(hash);
   const checked = checkedChunks(hash, chunksOf(hash, first, frames));
   const chunks = watchedChunks(world, checked, (name) => holdsSecret(`a blob of ${session}`, name));

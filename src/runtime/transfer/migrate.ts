@@ -39,8 +39,8 @@ export async function migrateSession(
 
 async function moveToPlace(deps: Deps, session: SessionId, place: string): Promise<MoveReport> {
   if (deps.openStore === undefined) {
-    throw new SkeinError("refused", "this engine cannot open other stores", {
-      hint: "give an open store instead of a place, or export the session",
+    throw new SkeinError("refused", "access to other stores is disabled", {
+      hint: "pass an open store instead of a path, or export the session",
     });
   }
   if (place === "memory:") {

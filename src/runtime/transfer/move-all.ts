@@ -76,9 +76,13 @@ export async function migrateAll(deps: Deps, options: MigrateAllOptions): Promis
     return dryRun ? surveyAll(deps, to) : moveAll(deps, { to, where: to.workspace }, options);
   }
   if (typeof to !== "string" || to === "" || to === "memory:") {
-    throw new SkeinError("invalid", `migrate: ${quote(to)} is neither a store nor a place that stays`, {
-      hint: "give the path of a file, or a URL",
-    });
+    throw new SkeinError(
+      "invalid",
+      `migrate: to: expected a path, a URL or an open store, got ${quote(to)}`,
+      {
+        hint: "for example ./team.db or postgres://skein@db/skein",
+      },
+    );
   }
   if (deps.openStore === undefined) {
     throw new SkeinError("refused", "access to other stores is disabled", {

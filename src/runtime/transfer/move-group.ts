@@ -108,7 +108,7 @@ function checkArriving(parcels: readonly Parcel[], fates: ReadonlyMap<SessionId,
   const why = parcels.map(({ leaving }) => fates.get(leaving.session)?.why);
   if (parcels.length < 2 || why.includes(undefined)) return;
   throw new SkeinError("refused", `the destination store accepts no session: ${why[0] ?? ""}`, {
-    hint: `${parcels.length} sessions are fenced; fix the cause, then run the same command again`,
+    hint: `${parcels.length} sessions are read-only here; fix the cause, then run the same command again`,
   });
 }
 

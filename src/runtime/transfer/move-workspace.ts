@@ -168,9 +168,13 @@ async function carried(moving: Moving, there: There, record: StoredRecord): Prom
   const { kind, event } = readEvent(record, true);
   const { type } = event;
   if (kind !== "known" || entryOf(type) === undefined) {
-    throw new SkeinError("refused", `record ${record.seq} of ${store.workspace} is not understood: ${type}`, {
-      hint: "it was written by a newer Skein; update, and move then",
-    });
+    throw new SkeinError(
+      "refused",
+      `record ${record.seq} of ${store.workspace} has the unknown type ${type}`,
+      {
+        hint: "a newer Skein wrote it; update Skein, then run the same command again",
+      },
+    );
   }
   const content: unknown = await inflate(store, event.content);
   const body = event.body as Readonly<Record<string, unknown>>;

@@ -75,7 +75,7 @@ export async function moveSession(
 async function checkThere(to: Store, session: SessionId, state: State): Promise<void> {
   if (state.standing.status !== "moved") return;
   const where = (await whereTo(to, session, state)) ?? "another store";
-  throw new SkeinError("refused", `${session} was moved on from that store to ${where}`, {
+  throw new SkeinError("refused", `${session} was moved again, from that store to ${where}`, {
     hint: "open it there; nothing was changed",
   });
 }
@@ -101,7 +101,7 @@ async function moveTo(deps: Deps, session: SessionId, to: Store, where: string):
   if (before.to === to.workspace) return before.move;
   const gone = await whereTo(deps.store, session, await deps.writer.current(session));
   throw new SkeinError("conflict", `${session} was moved already, to ${gone ?? "another store"}`, {
-    hint: "work on it there, or finish that move: repeating the same call resumes it",
+    hint: "open it there; if that move was interrupted, repeat it with the same destination",
   });
 }
 

@@ -207,8 +207,8 @@ async function headSeq({ store }: Deps, session: SessionId | null, other: Sessio
     });
   }
   if (head.copy !== true) return head.seq;
-  throw new SkeinError("invalid", `sessions: ${other} lives elsewhere, and its end is not reported here`, {
-    hint: "wait for it in that store",
+  throw new SkeinError("invalid", `sessions: ${other} is in another store`, {
+    hint: "a trigger reports only sessions of the same store",
   });
 }
 

@@ -151,7 +151,7 @@ export async function prepareTrigger(
   }
   if (spec.kind === "webhook") {
     if (spec.digest !== undefined || owner === null)
-      throw new SkeinError("invalid", `${where}: the digest of its token is made, not given`);
+      throw new SkeinError("invalid", `${where}: digest: not allowed; Skein generates the token`);
     const signedBy = spec.secret ?? spec.signedBy;
     // It is not shown: an invalid name may be the secret itself.
     if (signedBy !== undefined && !variableName.test(signedBy))

@@ -121,7 +121,7 @@ const isForced = ({ windowTokens }: Task, { measured }: Survey): boolean =>
 async function writeOff({ drive }: StepWorld): Promise<void> {
   const { reserved } = (await drive.state()).standing;
   if (reserved === null) return;
-  const message = "the runner that asked the model is gone";
+  const message = "the process that called the model has ended";
   const fail = { do: "fail", model: reserved.model, error: "crashed", retryable: true } as const;
   await drive.change({ ...fail, costNanoUsd: null, message });
 }
@@ -205,7 +205,7 @@ async function replace(task: Task, now: Survey, { cut, fits, isWhole }: RangePla
   }
   if (isForced(task, now)) return (await replacePlainly(task, now, cut)) ? done : "nothing";
   if (reason === "asked" && failure !== null) {
-    const message = `no summary could be had: ${failure.message}`;
+    const message = `compress: no summary: ${failure.message}`;
     throw new SkeinError("unavailable", message, {
       hint: 'retry, or use the strategy "prune"',
       cause: failure,

@@ -196,7 +196,7 @@ class Runner {
       case "begin":
         return this.#begin();
       case "write-off": {
-        const message = "the runner that asked the model is gone";
+        const message = "the process that called the model has ended";
         const model = state.standing.reserved?.model ?? this.#runContext.model.name;
         const fail = { do: "fail", model, error: "crashed", retryable: true, costNanoUsd: null } as const;
         await drive.change({ ...fail, message });

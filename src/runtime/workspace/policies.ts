@@ -102,9 +102,9 @@ export function refuseEverything(policies: readonly NamedPolicy[]): void {
   const wide = policies.find(({ policy }) => isForEverything(policy));
   if (wide === undefined) return;
   const { name, policy } = wide;
-  const does = `policy ${quote(name)} would in time ${policy.do} every session there is`;
+  const does = `policy ${quote(name)} would in time ${policy.do} every session`;
   throw new SkeinError("refused", does, {
-    hint: "say everything: true if that is meant, or let it match an agent, labels or a status",
+    hint: "pass everything: true to confirm, or match an agent, labels or a status",
   });
 }
 

@@ -43,12 +43,13 @@ const charsetIn = (type: string): string =>
 export async function* readBytes(request: IncomingMessage): AsyncGenerator<Uint8Array> {
   checkPlain(request);
   const max = limit.blobBytesMax;
-  if (Number(request.headers["content-length"] ?? 0) > max) fail("too-large", `at most ${max} bytes`);
+  if (Number(request.headers["content-length"] ?? 0) > max)
+    fail("too-large", `the request body: expected at most ${max} bytes`);
   let bytes = 0;
   for await (const chunk of piecesOf(request)) {
     const piece = chunk as Buffer;
     bytes += piece.length;
-    if (bytes > max) fail("too-large", `at most ${max} bytes`);
+    if (bytes > max) fail("too-large", `the request body: expected at most ${max} bytes`);
     yield piece;
   }
 }
@@ -57,9 +58,9 @@ export async function* readBytes(request: IncomingMessage): AsyncGenerator<Uint8
 export async function readBytesUpTo(request: IncomingMessage, max: number): Promise<Buffer> {
   checkPlain(request);
   if (Number(request.headers["content-length"] ?? 0) > max)
-    fail("too-large", `a body has at most ${max} bytes`);
+    fail("too-large", `the request body: expected at most ${max} bytes`);
   const chunks = await gather(request, max);
-  if (chunks === null) fail("too-large", `a body has at most ${max} bytes`);
+  if (chunks === null) fail("too-large", `the request body: expected at most ${max} bytes`);
   return chunks?.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks ?? []);
 }
 
@@ -98,7 +99,7 @@ const piecesOf = (request: IncomingMessage): AsyncIterable<unknown> =>
 function checkPlain({ headers }: IncomingMessage): void {
   const encoding = headers["content-encoding"] ?? "identity";
   if (encoding === "identity") return;
-  fail("wrong-type", "the body is encoded in a way that is not taken", {
+  fail("wrong-type", `the request body: Content-Encoding ${quote(encoding)} is not supported`, {
     hint: "send it without Content-Encoding",
   });
 }

@@ -69,7 +69,7 @@ test("the durable tier holds as many items as its limit, and can still be correc
   const more: Command = { do: "record", kind: "fact", key: "more", value: 1 };
   assert.deepEqual(full.refusal(more), {
     code: "refused",
-    message: "the durable tier holds at most 10000 items",
+    message: "a session holds at most 10000 items",
     hint: "retract outdated items first",
   });
   full.brings({ do: "record", kind: "fact", key: "k0", value: 2 });

@@ -364,7 +364,7 @@ test("a policy that is for everything asks first, when it is set and when it is 
   const { engine, world } = place;
   const session = await engine.open({ objective: "o" });
   const wide: Policy = { do: "expire", after: "1d" };
-  const refusal = { code: "refused", message: 'policy "all" would in time expire every session there is' };
+  const refusal = { code: "refused", message: 'policy "all" would in time expire every session' };
   await assert.rejects(engine.setPolicy("all", wide), refusal);
   assert.deepEqual(
     (await engine.policies()).map(({ name }) => name),

@@ -227,7 +227,7 @@ test("a session that left the other store too is not said to live there", async 
   const where = `the store whose workspace is ${c.store.workspace}`;
   await assert.rejects(root.migrate({ to: b.store }), {
     code: "refused",
-    message: `${root.id} was moved on from that store to ${where}`,
+    message: `${root.id} was moved again, from that store to ${where}`,
   });
   assert.deepEqual(await recordsIn(b, root.id), before);
   assert.equal(await statusIn(c, root.id), "open");

@@ -175,7 +175,10 @@ test("calls beside an external one run, and the session waits for the rest", asy
 
 test("an external tool has no functions, and a rule that asks holds for it", async () => {
   const options = { name: "x", description: "x", input: z.strictObject({}) };
-  assert.throws(() => defineTool({ ...options, probe: () => "done" }), /probe: an external tool has none/);
+  assert.throws(
+    () => defineTool({ ...options, probe: () => "done" }),
+    /probe: not allowed in a tool without run/,
+  );
   await using engine = engineWith(scripted(lines), { tools: [order] });
   const grant = [{ tool: "order", rule: "ask" }] as const;
   const session = await engine.open({ objective: "Shop", bind, grant });

@@ -98,7 +98,7 @@ const words = (code: string, place: string, said: string): Words | null => {
     case "28000":
       return one("refused", `PostgreSQL refused the login: ${place}`, "check user and password");
     case "3D000":
-      return one("not-found", `there is no such database: ${place}`, "make it first: createdb NAME");
+      return one("not-found", `there is no such database: ${place}`, "create it: createdb NAME");
     case "42501":
     case "25006":
       return one(
@@ -120,12 +120,12 @@ const words = (code: string, place: string, said: string): Words | null => {
       return one("unavailable", `the server is out of memory: ${said}`, "lower work_mem or max_connections");
     case "ENOTFOUND":
     case "EAI_AGAIN":
-      return one("unavailable", `there is no such host: ${place}`, "check the host's name in the address");
+      return one("unavailable", `there is no such host: ${place}`, "check the host name in the URL");
     case "57014":
       return one(
         "unavailable",
         `the statement took too long: ${place}`,
-        "look at what the server is busy with",
+        "pg_stat_activity shows what the server is running",
       );
     default:
       return null;
@@ -138,7 +138,7 @@ function poolerWords(place: string, setting: string): Words {
     code: "unavailable",
     message: `the connection pooler rejects the setting "${setting}": ${place}`,
     hint:
-      "if it is in transaction mode, add ?pooler=transaction to the address; in session mode, let it set " +
+      "in transaction mode, add ?pooler=transaction to the URL; in session mode, configure the pooler with " +
       `ignore_startup_parameters = ${settings}`,
     where: place,
   };

@@ -187,8 +187,8 @@ const noStore = (place: string): SkeinError =>
 const noTenant = (tenant: string, place: string): SkeinError =>
   new SkeinError("not-found", `tenant ${quote(tenant)} not found, or not visible to this role: ${place}`, {
     hint:
-      'name it in the address, ?tenant=NAME; "skein open" makes a new one; a role that does not own the ' +
-      `tables sees the one it was given alone: skein tenants set ${tenant} --role ROLE`,
+      'check ?tenant=NAME in the URL; "skein open" creates a tenant; to give a role access: ' +
+      `skein tenants set ${tenant} --role ROLE`,
     where: place,
   });
 
@@ -221,7 +221,7 @@ export async function openTenant(
   }
   if (row === undefined) {
     throw new SkeinError("refused", `the role has no access to tenant ${quote(tenant)}: ${database.shown}`, {
-      hint: `name the role's own, ?tenant=NAME, or give it this one: skein tenants set ${tenant} --role ROLE`,
+      hint: `use the role's tenant, ?tenant=NAME, or give it access: skein tenants set ${tenant} --role ROLE`,
       where: database.shown,
     });
   }

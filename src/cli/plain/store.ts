@@ -248,7 +248,7 @@ async function confirmRetain(engine: Engine): Promise<void> {
   const listed = [...names].map((name) => `"${oneLine(name)}"`).join(", ");
   throw new SkeinError(
     "refused",
-    `${listed} match every session; ` + `a run would now change ${plural(concerned.length, "session")}`,
+    `${listed} match every session; a run would now change ${plural(concerned.length, "session")}`,
     { hint: "add --yes to confirm; --dry-run lists them" },
   );
 }

@@ -254,7 +254,16 @@ interface OneOptions extends ImportTranscriptsOptions {
   readonly family: ImportedFamily;
   /** Its file changed a moment ago: more of its last answer may follow. */
   readonly isBusy?: boolean;
+  /** What its file held at the last look. Each look replaces it. */
+  readonly before?: FileBefore;
   readonly tell: (bytes: number, entries: number) => void;
+}
+
+/** The bytes of a file when it was imported last: tools append to it, so that they still begin it. */
+export interface FileBefore {
+  bytes: number;
+  /** Null before the first look, and when the log does not hold what the file held. */
+  digest: string | null;
 }
 
 /** Reads one session and imports it. A `SkeinError` becomes a result with the status `failed`. */
@@ -308,9 +317,11 @@ async function importOnce(
   if (options.sinceMs !== undefined && found.modifiedAtMs < options.sinceMs)
     return { ...nothing, status: "excluded" };
   try {
-    const digest = options.inProgress !== true;
+    const { before } = options;
     const open = await readTranscript(folder, found, {
-      digest,
+      // Only files of lines keep their beginning; the rows of a database would all be read.
+      digest: options.inProgress !== true || (before !== undefined && isLines(found)),
+      ...(before === undefined || before.digest === null ? {} : { beginningBytes: before.bytes }),
       progress: (bytes) => options.tell(bytes, 0),
     });
     const redact = redactFor(engine, options);
@@ -331,13 +342,18 @@ async function importOnce(
     if (inProgress === true && plan.entries.length <= Number(endsOpen))
       return { ...nothing, plan, status: "excluded" };
     const { status, session, origin, added, branches, children, redactions } = await engine.importTranscript(
-      { ...(await sourceOf(open, found, titled)), endsOpen },
+      { ...(await sourceOf(open, found, titled)), endsOpen, unchangedBytes: unchangedIn(open, before) },
       {
         progress: (entries) => options.tell(found.bytes, entries),
         ...present({ again, withoutOriginal, price, verbatim, inProgress }),
         ...options.family.parentOf(found, plan),
       },
     );
+    if (before !== undefined) {
+      before.bytes = open.digestBytes;
+      const isHeld = ["new", "grown", "same"].includes(status) && isLines(found);
+      before.digest = isHeld ? open.digest : null;
+    }
     const reason = status === "exported" ? exportReason(session) : null;
     return { found, status, reason, session, origin, branches, children, added, redactions, plan };
   } catch (error) {
@@ -345,6 +361,10 @@ async function importOnce(
     return error.code === "conflict" ? error : failed(found, error);
   }
 }
+
+/** Bytes at the beginning of the file that are those of the last look. */
+const unchangedIn = ({ beginningDigest }: OpenTranscript, before: FileBefore | undefined): number =>
+  before !== undefined && before.digest !== null && beginningDigest === before.digest ? before.bytes : 0;
 
 const exportReason = (session: string): string => `Skein exported it from ${session}`;
 
@@ -373,10 +393,12 @@ async function isOpenEnd(
  * compaction is several records, and more always follows it.
  */
 function isBeingWritten(found: FoundTranscript, { entries }: TranscriptPlan, isBusy: boolean): boolean {
-  const { by } = formatNamed(found.tool).split(found, found.files[0] ?? "");
   const last = entries.at(-1)?.kind;
-  return last === "compaction" || (last === "answer" && (isBusy || by !== "lines"));
+  return last === "compaction" || (last === "answer" && (isBusy || !isLines(found)));
 }
+
+const isLines = (found: FoundTranscript): boolean =>
+  formatNamed(found.tool).split(found, found.files[0] ?? "").by === "lines";
 
 const redactFor = (engine: TranscriptTarget, { verbatim }: Pick<OneOptions, "verbatim">): Redact =>
   verbatim === true ? (text) => text : redactOf(engine);

@@ -2,7 +2,7 @@
  * Reads a session in two passes: the first scans every record and plans the order, the second reads the
  * records of each entry by their ranges. Only one entry is in memory at a time.
  */
-import { createHash, type Hash } from "node:crypto";
+import { createHash } from "node:crypto";
 import { SkeinError } from "../core/error.ts";
 import type { TranscriptFormat } from "./format/format.ts";
 import { formatNamed } from "./formats.ts";
@@ -28,6 +28,8 @@ export interface ReadTranscriptOptions {
   readonly progress?: (bytes: number) => void;
   /** Computes the digest of the session's own file. */
   readonly digest?: boolean;
+  /** Computes the digest of so many bytes at its beginning, too. */
+  readonly beginningBytes?: number;
 }
 
 /** A session that is open for reading. Close it: it holds files and perhaps a scratch folder. */
@@ -35,6 +37,10 @@ export interface OpenTranscript extends AsyncDisposable {
   readonly plan: TranscriptPlan;
   /** SHA-256 of the session's own file, or of its piece of one, as it was scanned; null if not wanted. */
   readonly digest: string | null;
+  /** SHA-256 of `beginningBytes`; null if it is not wanted, or the file is shorter. */
+  readonly beginningDigest: string | null;
+  /** Bytes that the digest covers. */
+  readonly digestBytes: number;
   /** The entries of the main path, in order. */
   entries(): AsyncGenerator<ForeignEntry>;
   /** Any planned entry: of a branch, of a child. */
@@ -80,12 +86,12 @@ async function openOnce(
   folder: SourceFolder,
   format: TranscriptFormat,
   found: FoundTranscript,
-  { progress, digest = false }: ReadTranscriptOptions,
+  { progress, digest = false, beginningBytes = 0 }: ReadTranscriptOptions,
 ): Promise<OpenTranscript> {
   const reader = format.reader(found);
   let scanned = 0;
   const count = (bytes: number): void => progress?.((scanned += bytes));
-  const hash = digest ? createHash("sha256") : null;
+  const hash = digest ? new FileDigest(beginningBytes) : null;
   for (const file of found.files) {
     const own = file === found.files[0] ? hash : null;
     await scanFile({ folder, format, found, file, reader, count, hash: own });
@@ -98,7 +104,9 @@ async function openOnce(
   };
   return {
     plan,
-    digest: hash?.digest("hex") ?? null,
+    digest: hash?.whole() ?? null,
+    beginningDigest: hash?.beginning ?? null,
+    digestBytes: hash?.bytes ?? 0,
     entry,
     async *entries() {
       for (const planned of plan.entries) yield await entry(planned);
@@ -109,6 +117,32 @@ async function openOnce(
   };
 }
 
+/** The digest of a file, and on the way that of its beginning. */
+class FileDigest {
+  readonly #hash = createHash("sha256");
+  readonly #beginningBytes: number;
+  bytes = 0;
+  beginning: string | null = null;
+
+  constructor(beginningBytes: number) {
+    this.#beginningBytes = beginningBytes;
+  }
+
+  update(chunk: Buffer): void {
+    const left = this.#beginningBytes - this.bytes;
+    if (left > 0 && left <= chunk.length) {
+      this.#hash.update(chunk.subarray(0, left));
+      this.beginning = this.#hash.copy().digest("hex");
+      this.#hash.update(chunk.subarray(left));
+    } else this.#hash.update(chunk);
+    this.bytes += chunk.length;
+  }
+
+  whole(): string {
+    return this.#hash.digest("hex");
+  }
+}
+
 interface FileScan {
   readonly folder: SourceFolder;
   readonly format: TranscriptFormat;
@@ -116,7 +150,7 @@ interface FileScan {
   readonly file: string;
   readonly reader: TranscriptReader;
   readonly count: (bytes: number) => void;
-  readonly hash: Hash | null;
+  readonly hash: FileDigest | null;
 }
 
 async function scanFile({ folder, format, found, file, reader, count, hash }: FileScan): Promise<void> {

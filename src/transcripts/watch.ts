@@ -13,6 +13,7 @@ import {
   ImportedFamily,
   importOne,
   isThere,
+  type FileBefore,
   type ImportedTranscript,
   type ImportTranscriptsOptions,
   type TranscriptRoot,
@@ -103,7 +104,16 @@ interface Followed {
   dueMs: number | null;
   /** The last report of a source that was left as it is. */
   reported: string | null;
+  readonly before: FileBefore;
 }
+
+const notSeen = (root: string): Followed => ({
+  root,
+  print: null,
+  dueMs: null,
+  reported: null,
+  before: { bytes: 0, digest: null },
+});
 
 class Follower {
   readonly #engine: TranscriptTarget;
@@ -175,7 +185,7 @@ class Follower {
   /** A source that stays unreadable is reported once and retried; a new reason is reported again. */
   #isNewFailure(root: string, failure: ImportedTranscript): boolean {
     const key = `${root} unreadable ${failure.found.sourceId}`;
-    const known = this.#followed.get(key) ?? { root, print: null, dueMs: null, reported: null };
+    const known = this.#followed.get(key) ?? notSeen(root);
     this.#followed.set(key, known);
     known.dueMs = this.#clock.now() + retryMs;
     return this.#isNews(known, failure);
@@ -215,7 +225,7 @@ class Follower {
     isEnd: boolean,
   ): Promise<ImportedTranscript | null> {
     const key = `${root} ${found.sourceId} ${found.files[0] ?? ""}`;
-    const known = this.#followed.get(key) ?? { root, print: null, dueMs: null, reported: null };
+    const known = this.#followed.get(key) ?? notSeen(root);
     this.#followed.set(key, known);
     const nowMs = this.#clock.now();
     const isDue = known.dueMs !== null && known.dueMs <= nowMs;
@@ -223,7 +233,9 @@ class Follower {
     const ageMs = nowMs - found.modifiedAtMs;
     const inProgress = !isEnd && ageMs < settleMs;
     const isBusy = inProgress && ageMs < quietMs;
-    const options = { ...this.#options, inProgress, isBusy, family: this.#family, tell: () => undefined };
+    const { before } = known;
+    const family = this.#family;
+    const options = { ...this.#options, inProgress, isBusy, before, family, tell: () => undefined };
     const result = await importOne(this.#engine, folder, found, options);
     known.print = print;
     const waitMs = isBusy ? quietMs : settleMs;

@@ -68,6 +68,14 @@ const textOf = (entry: ForeignEntry): string =>
     ? entry.summary
     : entry.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("");
 
+/** Whether the entries before the last known one lie in bytes that did not change since they were imported. */
+export function isUnchanged({ plan, file, unchangedBytes = 0 }: TranscriptSource, known: number): boolean {
+  if (unchangedBytes === 0) return false;
+  for (const { records } of plan.entries.slice(0, known - 1))
+    if (!records.every((one) => one.file === file && one.to <= unchangedBytes)) return false;
+  return true;
+}
+
 /** The last known entry: as it was imported, and as the source has it now. */
 export interface KnownEntry {
   readonly part: ForeignEntry;

@@ -28,7 +28,7 @@ import { countedElsewhere } from "./history-family.ts";
 import { forkExported, openFor } from "./history-open.ts";
 import { addId, idChain, keptStarts, noIds, type IdChain } from "./history-order.ts";
 import { continued, restOfAnswer, type AnswerRest } from "./history-rest.ts";
-import { addTexts, compareTexts, lastImport, type TextDigest } from "./history-texts.ts";
+import { addTexts, compareTexts, isUnchanged, lastImport, type TextDigest } from "./history-texts.ts";
 import {
   keepOriginal,
   RedactionCounter,
@@ -45,6 +45,8 @@ export interface TranscriptSource {
   readonly bytes: number;
   /** SHA-256 of the source as it was read. */
   readonly digest: string;
+  /** Bytes at the beginning of `file` that are as they were at the last import; 0 where that is unknown. */
+  readonly unchangedBytes?: number;
   /** The last answer still waits for results: it is left for the next import. */
   readonly endsOpen?: boolean;
   /** Reads these entries, in order. */
@@ -66,7 +68,7 @@ export interface ImportTranscriptOptions {
   /** The original is not kept beside. */
   readonly withoutOriginal?: boolean;
   /**
-   * The source is still being written: its original, digest and report are left for a later import without
+   * The source is still being written: its original and report are left for a later import without
    * this. A session that is followed line by line would store its whole file with each line.
    */
   readonly inProgress?: boolean;
@@ -176,7 +178,7 @@ async function importInto(
   const report = { session, entries: known, added: 0, ...none };
   const knownIds = state.standing.source?.ids ?? noIds;
   const last = await lastImport(deps, session, state);
-  const isQuick = options.inProgress === true || last.digest === source.digest;
+  const isQuick = last.digest === source.digest || isUnchanged(source, known);
   const found = await knownPart(deps, session, source, { known, knownIds, ids, texts: last.texts, isQuick });
   if (found === "changed") return { ...report, status: "rewritten" };
   const { rest, texts } = found;
@@ -465,7 +467,7 @@ async function addBranch(
   if (from >= entries.length || ids.last !== knownIds || !takesHistory(state)) return;
   const own = { ...source, plan };
   const { texts: stored } = await lastImport(deps, fork, state);
-  const at = { known: from, knownIds, ids, texts: stored, isQuick: options.inProgress === true };
+  const at = { known: from, knownIds, ids, texts: stored, isQuick: isUnchanged(own, from) };
   const found = await knownPart(deps, fork, own, at);
   if (found === "changed") return;
   const kept = { ...options, withoutOriginal: "part" } as const;

@@ -152,8 +152,8 @@ export const sessionLifecycle = {
       flags: { triggers: { value: "NAME" } },
       done: "sleeping",
       about: [
-        "An input from a person or a message wakes it. At its time a worker, or else the next run, wakes it " +
-          'and tells the model; "skein run ID --wait" waits for that time.',
+        "An input from a person or a message wakes it. At its time a worker, or else the next run, wakes " +
+          'it and tells the model; "skein run ID --wait" waits for that time.',
       ],
       examples: [
         "skein sleep 4x8kz1 --for 2h  # for two hours",

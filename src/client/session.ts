@@ -24,15 +24,15 @@ type LocalCall = "drive" | "lease";
 /** Calls that return a handle, or take fewer options. */
 type OwnCall = "fork" | "clear" | "load" | "run" | "watch";
 /** Aborted: the wait ends. The run continues; interrupt it to end it. */
-type Waiting = Pick<RunOptions, "signal">;
+type WaitOptions = Pick<RunOptions, "signal">;
 
 /** A session of a server: the library's calls over HTTP. */
 export interface RemoteSession extends Omit<Pick<Session, keyof Session>, LocalCall | OwnCall> {
   fork(...given: Parameters<Session["fork"]>): Promise<RemoteSession>;
   clear(...given: Parameters<Session["clear"]>): Promise<RemoteSession>;
   load(...given: Parameters<Session["load"]>): Promise<RemoteView>;
-  run(options?: Waiting): Promise<RunResult>;
-  watch(options?: Waiting): SessionRun;
+  run(options?: WaitOptions): Promise<RunResult>;
+  watch(options?: WaitOptions): SessionRun;
 }
 
 /** A session as it was at a position. Read-only; to continue from here, fork or rewind. */
@@ -153,7 +153,7 @@ async function* ask(
 async function* watch(
   wire: Wire,
   session: RemoteSession,
-  options: Waiting,
+  options: WaitOptions,
 ): AsyncGenerator<SessionUpdate, RunResult> {
   const asked = readGiven("session.watch", [options]);
   // Everything from now on, including what arrives during a reconnect.

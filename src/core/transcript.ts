@@ -169,9 +169,9 @@ function takeInputs(
   }
 }
 
-type After = EventOf<"tool.approved" | "tool.denied" | "tool.started" | "tool.settled">;
+type CallUpdate = EventOf<"tool.approved" | "tool.denied" | "tool.started" | "tool.settled">;
 
-function continueCall({ entries, calls }: Builder, event: After): void {
+function continueCall({ entries, calls }: Builder, event: CallUpdate): void {
   const place = calls.get(event.cause ?? 0) ?? entries.findLastIndex((one) => isCall(one, event.body.call));
   const entry = entries[place];
   if (entry?.kind !== "call") return;

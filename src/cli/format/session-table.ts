@@ -104,6 +104,6 @@ function columnsFor(
 /** In words, for a table: `queued, waiting for agent limit (2 of 2)`. */
 function standingText({ runnable, waitingFor: what, runBy }: SessionSummary): string {
   if (runBy !== null) return `running on ${runBy}`;
-  const waits = what === null ? "" : `waiting for ${what}`;
+  const waits = what === null ? "" : `waiting for ${what}`.replace("for time until", "until");
   return runnable ? ["queued", waits].filter((text) => text !== "").join(", ") : waits;
 }

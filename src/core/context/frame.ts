@@ -7,10 +7,10 @@ import { toolDefinitions } from "./tools.ts";
 
 export function renderFrame(source: ContextSource, sheet: Sheet): void {
   const { settings, events } = source;
-  put(sheet, { part: "settings", settings }, ["settings", "how the model is asked"], [0, 0]);
+  put(sheet, { part: "settings", settings }, ["settings", "model settings"], [0, 0]);
   const toolsSeq = frontToolsSeq(source);
   const tools = toolDefinitions(events.get(toolsSeq));
-  const reason = ["tools", "the tools it is offered"] as const;
+  const reason = ["tools", "tools offered"] as const;
   if (tools.length > 0) put(sheet, { part: "tools", tools }, reason, [toolsSeq, toolsSeq]);
   renderInstructions(source, sheet);
   renderDocuments(source, sheet);

@@ -49,7 +49,7 @@ interface Reading {
 
 const goOn = "(Go on.)";
 const interruptedNote = "[your answer was interrupted here, before it was complete]";
-const endsWithInput = "a request ends with input";
+const endsWithInput = "added: a request must end with input";
 const spokenOf = (why: string) => ["transcript", why] as const;
 const emptyStretch = (): Stretch => ({ answers: [], calls: [], tools: [], said: [], saidAt: [] });
 
@@ -251,7 +251,7 @@ function flush(reading: Reading): void {
   if (stretch.said.length > 0) {
     const place = [stretch.saidAt[0] ?? 0, stretch.saidAt.at(-1) ?? 0] as const;
     const part = { part: "message", role: "user", content: stretch.said } as const;
-    put(sheet, part, spokenOf("what was said to it"), place);
+    put(sheet, part, spokenOf("input"), place);
   } else if (role === null || role === "assistant") putGoOn(sheet);
 }
 
@@ -267,7 +267,7 @@ function putPrompt(sheet: Sheet, prompt: string, seq: number): void {
     reasons.pop();
   }
   const part = { part: "message", role: "user", content: [text(prompt)] } as const;
-  put(sheet, part, spokenOf("what is asked about all of this"), [seq, seq]);
+  put(sheet, part, spokenOf("prompt for a summary or handoff"), [seq, seq]);
 }
 
 function putAnswer(reading: Reading, { answers, calls }: Stretch): void {
@@ -279,11 +279,16 @@ function putAnswer(reading: Reading, { answers, calls }: Stretch): void {
   if (made.length > 0 && reading.offered === 0) {
     const tools = standIns(reading.called);
     reading.offered = tools.length;
-    put(sheet, { part: "tools", tools }, ["tools", "calls need tools, and none are offered"], [0, 0]);
+    put(
+      sheet,
+      { part: "tools", tools },
+      ["tools", "stand-ins: a provider requires the called tools"],
+      [0, 0],
+    );
   }
   const seqs = [...answers, ...calls.map(({ event }) => event)].map(({ seq }) => seq);
   const place = [Math.min(...seqs), Math.max(...seqs)] as const;
-  put(sheet, { part: "message", role: "assistant", content }, spokenOf("what the model said"), place);
+  put(sheet, { part: "message", role: "assistant", content }, spokenOf("answer"), place);
   if (made.length === 0) return;
   const results = made.map((call) =>
     resultBlock(call, idOf(call), {
@@ -293,7 +298,7 @@ function putAnswer(reading: Reading, { answers, calls }: Stretch): void {
   );
   for (const call of made) call.isShown = true;
   const settledAt = made.map(({ event, settled }) => settled?.seq ?? event.seq);
-  put(sheet, { part: "message", role: "tool", content: results }, spokenOf("what the calls came to"), [
+  put(sheet, { part: "message", role: "tool", content: results }, spokenOf("results of the calls"), [
     Math.min(...settledAt),
     Math.max(...settledAt),
   ]);
@@ -350,7 +355,7 @@ function putTools(reading: Reading, { tools }: Stretch): void {
     if (now.length === 0 && reading.offered === 0) continue;
     reading.offered = now.length;
     const place = [event.seq, event.seq] as const;
-    put(sheet, { part: "tools", tools: now }, ["tools", "the tools it is offered from here on"], place);
+    put(sheet, { part: "tools", tools: now }, ["tools", "tools offered from here on"], place);
   }
 }
 

@@ -8,7 +8,7 @@ import { count } from "../../core/range.ts";
 import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
 
-export interface Waiting {
+export interface QueuedInput {
   readonly seq: number;
   readonly input: number;
   /** True when it is meant for the turn in progress. */
@@ -16,10 +16,10 @@ export interface Waiting {
 }
 
 /** The queued inputs, in order of position, at most as many as one turn or step takes. */
-export async function readWaiting(store: Store, session: SessionId, state: State): Promise<Waiting[]> {
+export async function readWaiting(store: Store, session: SessionId, state: State): Promise<QueuedInput[]> {
   const { waiting, fromSeq } = state.standing.inbox;
   const wanted = Math.min(count(waiting), limit.takenMax);
-  const found: Waiting[] = [];
+  const found: QueuedInput[] = [];
   const types = ["input.received", "message.received"];
   if (wanted === 0) return found;
   for await (const record of readRecords(store, session, [fromSeq, state.seq], { types })) {
@@ -31,7 +31,7 @@ export async function readWaiting(store: Store, session: SessionId, state: State
   return found;
 }
 
-export const takenOf = (waiting: readonly Waiting[]): ConsumedInputs =>
+export const takenOf = (waiting: readonly QueuedInput[]): ConsumedInputs =>
   waiting.map(({ seq, input }) => [seq, input]);
 
 /** The inputs that the next request would take: in a turn those that steer it, else all queued ones. */

@@ -6,7 +6,7 @@
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 
-interface Waiting {
+interface QueuedQuery {
   readonly actor: string;
   readonly go: () => void;
 }
@@ -24,8 +24,8 @@ const endedQuery = (): SkeinError => new SkeinError("unavailable", "query: abort
 
 export function makeQueryLine(): QueryLine {
   const running: string[] = [];
-  const waiting: Waiting[] = [];
-  const forget = (one: Waiting): void => {
+  const waiting: QueuedQuery[] = [];
+  const forget = (one: QueuedQuery): void => {
     const place = waiting.indexOf(one);
     if (place !== -1) waiting.splice(place, 1);
   };

@@ -163,7 +163,7 @@ function mountRequest(server: ServerContext, mount: Mount, given: Mounted): Moun
       });
       if (isProblem(who)) throw new ProblemError(who);
       given.onAuthenticated(who);
-      server.relay.attend(who.engine);
+      server.relay.addEngine(who.engine);
       return who;
     },
     readBytes: (max) => readBytesUpTo(request, max),

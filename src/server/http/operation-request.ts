@@ -40,7 +40,7 @@ export interface ServerContext {
   readonly otherStores: boolean;
   readonly privateHooks: boolean;
   readonly transcripts: LocalTranscripts;
-  readonly relay: Pick<Relay, "attend" | "answer">;
+  readonly relay: Pick<Relay, "addEngine" | "answer">;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
   /** Receives errors that only a bug of the program, or of the store, explains. */
@@ -71,7 +71,7 @@ export async function answerCall(
   const who = await serverContext.authorizer.authorize(request, { operation, session });
   if (isProblem(who)) throw new ProblemError(who);
   requestContext.onAuthenticated(who);
-  serverContext.relay.attend(who.engine);
+  serverContext.relay.addEngine(who.engine);
   if (session !== "" && !isSessionName(session)) throw noSession(session);
   checkAccept(request, route);
   if (operation.takes === "bytes") serverContext.arrivals.pace(request);
@@ -117,7 +117,7 @@ const noSession = (given: string): ProblemError =>
     }),
   );
 
-interface Performance {
+interface PreparedCall {
   readonly asked: RequestScope;
   readonly route: Route;
   readonly call: Call;
@@ -129,7 +129,7 @@ interface Performance {
 async function perform(
   serverContext: ServerContext,
   requestContext: RequestContext,
-  performance: Performance,
+  performance: PreparedCall,
 ): Promise<void> {
   const { request, response, headers } = requestContext;
   const { route, call, params, who, text } = performance;
@@ -177,7 +177,7 @@ const isStreamed = (id: OperationId): id is StreamId => streamed.some((one) => o
 async function stream(
   serverContext: ServerContext,
   { request, response, headers }: RequestContext,
-  { call, params, who, id, asked }: Performance & { readonly id: StreamId },
+  { call, params, who, id, asked }: PreparedCall & { readonly id: StreamId },
 ): Promise<void> {
   const given: StreamGiven = {
     hub: serverContext.hubOf(call.engine),
@@ -219,7 +219,7 @@ const isPlain = ({ headers }: IncomingMessage): boolean =>
 async function askedOf(
   { kept }: Pick<ServerContext, "kept">,
   who: Caller,
-  { route, request, text }: Pick<Performance, "route" | "text"> & { readonly request: IncomingMessage },
+  { route, request, text }: Pick<PreparedCall, "route" | "text"> & { readonly request: IncomingMessage },
 ): Promise<RequestScope> {
   const { operation, session } = route;
   if (operation.method === "GET") return {};

@@ -149,7 +149,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     stopping: stopping.signal,
     random: world.random,
   });
-  for (const engine of options.engines ?? []) relay.attend(engine);
+  for (const engine of options.engines ?? []) relay.addEngine(engine);
   const arrivals = makeArrivals(() => world.steady?.() ?? world.now());
   void lookOn(arrivals, world, stopping.signal);
   const serverContext: ServerContext = {

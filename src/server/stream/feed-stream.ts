@@ -130,7 +130,7 @@ export async function streamFeed(
 const rollbackFrame = (place: FeedPlace): string =>
   `id: ${placeText(place)}\nevent: rollback\ndata: ${JSON.stringify({ after: place.after })}\n\n`;
 
-interface Waiting {
+interface QueuedDelta {
   readonly session: LogId;
   readonly requestSeq: number;
   readonly frame: string;
@@ -138,7 +138,7 @@ interface Waiting {
 
 /** Deltas, each after its request. */
 function makeDeltas(wake: () => void, sink: Sink) {
-  let waiting: Waiting[] = [];
+  let waiting: QueuedDelta[] = [];
   /** Delivered requests without an answer. */
   const asked = new Map<LogId, number>();
   /** The last whole answer, of recently delivered ones. */
@@ -146,7 +146,7 @@ function makeDeltas(wake: () => void, sink: Sink) {
   /** Answers that are not delivered to the end: half of one would be taken for all of it. */
   const lost = new Map<LogId, number>();
 
-  function give(some: readonly Waiting[]): void {
+  function give(some: readonly QueuedDelta[]): void {
     waiting = waiting.filter((one) => !some.includes(one));
     for (const { frame } of some) if (!sink.isFull) sink.write(frame);
   }
@@ -183,7 +183,7 @@ function makeDeltas(wake: () => void, sink: Sink) {
       for (const known of [asked, answered, lost]) known.clear();
     },
     /** The currently waiting ones: a reader that has advanced delivers them with `give`. */
-    all: (): readonly Waiting[] => [...waiting],
-    give: (some: readonly Waiting[]): void => give(some.filter((one) => waiting.includes(one))),
+    all: (): readonly QueuedDelta[] => [...waiting],
+    give: (some: readonly QueuedDelta[]): void => give(some.filter((one) => waiting.includes(one))),
   };
 }

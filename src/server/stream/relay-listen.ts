@@ -35,7 +35,7 @@ export async function listenRelay(engine: Engine): Promise<AsyncDisposable> {
   const stopping = new AbortController();
   const hub = makeHub(engine, ignore);
   const relay = makeRelay({ address, hubOf: () => hub, stopping: stopping.signal, random });
-  relay.attend(engine);
+  relay.addEngine(engine);
   const headers = safetyHeaders();
   server.on("request", (request, response) => {
     request.on("error", ignore);

@@ -29,7 +29,7 @@ export interface RelayOptions {
 
 export interface Relay {
   /** Starts relaying for it. May be called repeatedly. */
-  attend(engine: Engine): void;
+  addEngine(engine: Engine): void;
   /** True when it has answered. */
   answer(
     request: IncomingMessage,
@@ -63,24 +63,24 @@ export function checkRelayAddress(given: string): string {
 }
 
 export function makeRelay({ address, hubOf, stopping, random }: RelayOptions): Relay {
-  const attended = new Map<Deps["store"], RelayPeer>();
+  const peers = new Map<Deps["store"], RelayPeer>();
   let isOver = false;
 
   async function leave(store: Deps["store"]): Promise<void> {
-    const found = attended.get(store);
-    attended.delete(store);
+    const found = peers.get(store);
+    peers.delete(store);
     found?.fetching.stop();
     await found?.giving?.stop();
   }
 
   return {
-    attend(engine) {
+    addEngine(engine) {
       const { store, tenant } = internalsOf(engine);
-      if (isOver || attended.has(store)) return;
+      if (isOver || peers.has(store)) return;
       const hub = hubOf(engine);
       const gone = (): void => void leave(store);
       const giving = address === null ? null : makeGiving(engine, hub, { address, gone, random });
-      attended.set(store, { tenant, giving, fetching: makeFetching(engine, hub) });
+      peers.set(store, { tenant, giving, fetching: makeFetching(engine, hub) });
     },
     answer(request, response, { target, headers }) {
       if (target.path !== relayPath) return false;
@@ -89,7 +89,7 @@ export function makeRelay({ address, hubOf, stopping, random }: RelayOptions): R
       const proof = String(request.headers[proofHeader] ?? "");
       const tenant = tenantIn(proof);
       // A tenant that was closed and opened again has two, of which one knows the secret.
-      const isGiven = [...attended.values()].some(
+      const isGiven = [...peers.values()].some(
         (one) =>
           one.tenant === tenant && one.giving?.give(response, { target, headers, stopping, proof }) === true,
       );
@@ -98,7 +98,7 @@ export function makeRelay({ address, hubOf, stopping, random }: RelayOptions): R
     },
     async stop() {
       isOver = true;
-      await Promise.all([...attended.keys()].map(leave));
+      await Promise.all([...peers.keys()].map(leave));
     },
   };
 }

@@ -70,15 +70,15 @@ test("a request holds settings, tools, instructions, documents, memory, input; i
   assert.deepEqual(
     reasons.map(({ kind, why, fromSeq }) => [fromSeq, kind, why]),
     [
-      [0, "settings", "how the model is asked"],
-      [5, "tools", "the tools it is offered"],
+      [0, "settings", "model settings"],
+      [5, "tools", "tools offered"],
       [2, "instructions", "instructions of payroll@2"],
       [1, "instructions", "the session's instructions"],
       [1, "instructions", "the session's objective"],
       [1, "instructions", "the session's constraints"],
       [3, "document", "a project's instructions"],
       [4, "memory", "memory of earlier sessions"],
-      [7, "transcript", "what was said to it"],
+      [7, "transcript", "input"],
     ],
   );
   assert.equal(found, digest("", JSON.stringify(parts)));

@@ -15,12 +15,12 @@ test("each part says what it is, and all tokens are those of the parts", async (
   assert.deepEqual(
     reasons.filter(({ kind }) => kind !== "tools").map(({ kind, why }) => [kind, why]),
     [
-      ["settings", "how the model is asked"],
+      ["settings", "model settings"],
       ["instructions", "the session's instructions"],
       ["instructions", "the session's objective"],
-      ["transcript", "what was said to it"],
-      ["transcript", "what the model said"],
-      ["transcript", "a request ends with input"],
+      ["transcript", "input"],
+      ["transcript", "answer"],
+      ["transcript", "added: a request must end with input"],
     ],
   );
   assert.equal(

@@ -347,7 +347,7 @@ test("where no session can arrive, few are fenced off, and later all go", async 
   await assert.rejects(a.engine.migrate({ to: full }), {
     code: "refused",
     message: "the destination store accepts no session: the tenant has used up its quota",
-    hint: /sessions are fenced; fix the cause, then run the same command again/,
+    hint: /sessions are read-only here; fix the cause, then run the same command again/,
   });
   const { rows } = await a.engine.sessions({ status: "moved", limit: 500 });
   assert.ok(rows.length > 0 && rows.length <= 128, `${rows.length} are fenced off`);

@@ -3,7 +3,7 @@ import type { RemoteEngine } from "../../../client/connect.ts";
 
 export type Row = Awaited<ReturnType<RemoteEngine["sessions"]>>["rows"][number];
 
-export interface Waiting {
+export interface WaitingSessions {
   readonly rows: readonly Row[];
   /** How many were searched; there are more. */
   readonly left: number | null;
@@ -13,7 +13,7 @@ const pageRows = 500;
 const pagesMax = 10;
 
 /** Timed ones first, by time; the others after them, by name. */
-export async function readWaiting(engine: Pick<RemoteEngine, "sessions">): Promise<Waiting> {
+export async function readWaiting(engine: Pick<RemoteEngine, "sessions">): Promise<WaitingSessions> {
   const found: Row[] = [];
   let cursor: string | null = null;
   let seen = 0;

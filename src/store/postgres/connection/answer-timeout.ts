@@ -20,7 +20,7 @@ export interface PendingStatement {
 
 const tickMs = 1_000;
 
-interface Waiting {
+interface PendingAnswer {
   /** Its index among all; -1: removed. */
   place: number;
   ticksLeft: number;
@@ -31,7 +31,7 @@ interface Waiting {
 
 export function makePatience(world: StoreWorld): Patience {
   // Not a Set: finished waits would stay in its dead tables, with everything that was sent.
-  const all: Waiting[] = [];
+  const all: PendingAnswer[] = [];
   let isTicking = false;
 
   /** By ticks and not by the clock, which may jump or stand still. */
@@ -48,7 +48,7 @@ export function makePatience(world: StoreWorld): Patience {
   }
 
   /** The last entry takes its place. */
-  function leave(one: Waiting): void {
+  function leave(one: PendingAnswer): void {
     const { place } = one;
     const last = place === -1 ? undefined : all.pop();
     if (last === undefined) return;
@@ -68,7 +68,7 @@ export function makePatience(world: StoreWorld): Patience {
         reject(error);
       };
       const ticksLeft = Math.ceil(waitMs / tickMs);
-      const one: Waiting = { place: all.length, ticksLeft, connection, text, giveUp };
+      const one: PendingAnswer = { place: all.length, ticksLeft, connection, text, giveUp };
       all.push(one);
       if (!isTicking) void tick();
       answer.then(take, giveUp);

@@ -24,7 +24,7 @@ const followingMax = 2;
 /** How long closing the pool waits for answers. */
 const endSeconds = 5;
 
-interface Waiting {
+interface Waiter {
   readonly use: Use;
   readonly resolve: (single: PostgresConnection) => void;
   readonly reject: (error: Error) => void;
@@ -38,7 +38,7 @@ export interface PoolOptions {
 
 export function makePool({ most, follows }: PoolOptions, open: () => PostgresConnection): Pool {
   let singles: PostgresConnection[] = [];
-  const waiting: Waiting[] = [];
+  const waiting: Waiter[] = [];
 
   function find(use: Use): PostgresConnection | null {
     if (singles.some(({ isGone }) => isGone)) singles = singles.filter(({ isGone }) => !isGone);

@@ -12,7 +12,7 @@ export interface Gathering<Asked, Answer> {
   readonly weightMax: number;
 }
 
-interface Waiting<Asked, Answer> {
+interface QueuedCall<Asked, Answer> {
   readonly asked: Asked;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
@@ -22,9 +22,9 @@ export function gather<Asked, Answer>(
   world: StoreWorld,
   { work, name, weight, weightMax }: Gathering<Asked, Answer>,
 ): (asked: Asked) => Promise<Answer> {
-  const waiting: Waiting<Asked, Answer>[] = [];
+  const waiting: QueuedCall<Asked, Answer>[] = [];
 
-  async function perform(list: readonly Waiting<Asked, Answer>[]): Promise<void> {
+  async function perform(list: readonly QueuedCall<Asked, Answer>[]): Promise<void> {
     try {
       const answers = await work(list.map(({ asked }) => asked));
       for (const [place, { resolve, reject }] of list.entries()) {
@@ -41,7 +41,7 @@ export function gather<Asked, Answer>(
   }
 
   async function flush(): Promise<void> {
-    const lists: Waiting<Asked, Answer>[][] = [];
+    const lists: QueuedCall<Asked, Answer>[][] = [];
     let names = new Set<string>();
     let sum = 0;
     for (const one of waiting.splice(0)) {

@@ -156,3 +156,24 @@ test("a dry run needs no store, a path without sessions is an error, auto reads 
   assert.notEqual(missing.code, 0);
   assert.match(missing.stderr, /missing.*cannot be read: ENOENT/);
 });
+
+test("chat offers the directory of an imported session: commands without a terminal", async () => {
+  const { folder, file, env } = homeWith(1);
+  const project = join(folder, "it's a project");
+  mkdirSync(project);
+  writeFileSync(file, transcript(1).replaceAll("/home/ann/payroll", project));
+  const skein = skeinIn(folder);
+  await skein.open();
+  const imported = await skein.run(["import", "claude-code", "--json"], { env });
+  const session = String((JSON.parse(imported.stdout) as Answer).sessions[0]?.session);
+  await skein.here("activate", session);
+  const chat = await skein.run(["chat", session], { env });
+  assert.equal(chat.code, 0, chat.stderr);
+  assert.match(chat.stderr, /> Which rate in month 0/);
+  assert.match(chat.stderr, /It is 4\.0\./);
+  const [, command = ""] = /skein( bind \w+ directory --path .* --mode write)$/m.exec(chat.stderr) ?? [];
+  assert.match(command, /'/);
+  assert.match(chat.stderr, /bind \w+ shell --sandbox --path /);
+  const [state] = await skein.look("state", session);
+  assert.deepEqual(state!["bindings"], [], "nothing is bound");
+});

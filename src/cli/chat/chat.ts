@@ -325,12 +325,14 @@ function askedText(
 /** The last transcript entries, for a returning user. */
 export async function lastWords(session: Session, out: Screen): Promise<void> {
   const said: string[] = [];
-  const types = ["input.received", "model.responded"];
-  for await (const { type, content } of session.events({ types, reverse: true, limit: 4 })) {
+  const types = ["input.received", "model.responded", "input.imported", "answer.imported"];
+  for await (const { type, body, content } of session.events({ types, reverse: true, limit: 20 })) {
+    if (said.length === 4) break;
+    if (type === "input.imported" && (body as { readonly from?: string }).from !== "user") continue;
     const { blocks = [] } = (content ?? {}) as { readonly blocks?: readonly { readonly text?: unknown }[] };
     const text = blocks.flatMap((block) => (typeof block.text === "string" ? [block.text] : [])).join(" ");
     const [line = ""] = manyLines(oneLine(text).slice(0, 300));
-    if (line !== "") said.unshift(out.dim(type === "input.received" ? `> ${line}` : line));
+    if (line !== "") said.unshift(out.dim(type.startsWith("input.") ? `> ${line}` : line));
   }
   for (const line of said) out.note(line);
 }

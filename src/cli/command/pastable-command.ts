@@ -15,7 +15,7 @@ export function pastableCommand(
 /** Passwords must not appear in a terminal. */
 const withoutPassword = (store: string): string => store.replace(/^(\w+:\/\/[^:@/]*):[^@/]*@/, "$1@");
 
-const shellWord = (word: string): string =>
+export const shellWord = (word: string): string =>
   /^[\w.,:=/@-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 
 /** bin/skein passes how it was called; an installed program is a file named skein. */

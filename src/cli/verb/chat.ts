@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { SkeinError, type ErrorCode } from "../../core/error.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { lastWords, Talk, type TalkPlace } from "../chat/chat.ts";
+import { offerBindings } from "../chat/offer-bindings.ts";
 import { titleOf } from "../format/title.ts";
 import { typedLines } from "../chat/typed-lines.ts";
 import { verb, type Call } from "../command/verb.ts";
@@ -35,6 +36,8 @@ export const talk = verb({
       'this directory, by this binding, in every session; "skein approvals" lists and revokes), n or ' +
       "a reason denies it. --yes allows unsafe tools without asking. An existing session keeps its " +
       "rules.",
+    "An imported session is bound to nothing: on a terminal chat offers its directory, and a sandboxed shell " +
+      "there; without one it prints the commands.",
     "Without a terminal, a call that asks ends the chat with exit code 7 and prints the command " +
       "that answers; with --json the next line is the answer.",
     "What you type while a turn runs is queued; with ! in front it steers the turn at its next " +
@@ -77,7 +80,10 @@ export const talk = verb({
         : options.objective === undefined
           ? null
           : await open(options.objective);
-    if (args.ID !== undefined && session !== null) await greet(call, session);
+    if (args.ID !== undefined && session !== null) {
+      await greet(call, session);
+      await offerBindings(session, { out, lines });
+    }
     if (lines.interactive) out.note(out.dim("/help lists commands, Ctrl-C interrupts, /quit leaves"));
     current = new Talk(where, session);
     return await current.run();

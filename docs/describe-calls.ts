@@ -23,9 +23,19 @@ interface Schema {
 const intro = `# Calls
 
 Every call, under the same name in the library, over HTTP, in the client and in the palette of the console; a
-verb of the command line where one is given. \`/openapi.json\` of a server has the same with all schemas.
-Generated from \`src/call\` by \`npm run docs\`.
+verb of the command line where one is given. The library has tickets and transcripts as functions of subpaths.
+\`/openapi.json\` of a server has the same with all schemas. Generated from \`src/call\` by \`npm run docs\`.
 `;
+
+/** Methods of the client whose counterpart in the library is a function of a subpath. */
+const functions: Readonly<Record<string, string>> = {
+  "engine.runTickets": "`runPlan(engine, plan, options)` of `skein/tickets`",
+  "engine.tickets": "`listTickets(engine, plan)` of `skein/tickets`",
+  "engine.findTranscripts": "`findTranscripts(tool, folder)` of `skein/transcripts`",
+  "engine.previewTranscript": "`readTranscript(folder, found)` of `skein/transcripts`",
+  "engine.importTranscripts": "`importTranscripts(engine, options)` of `skein/transcripts`",
+  "engine.uploadTranscript": "`importTranscripts(engine, { tool, path, machine })` of `skein/transcripts`",
+};
 
 export function describeCalls(): string {
   const part = (title: string, of: Operation["of"]): string =>
@@ -34,6 +44,13 @@ export function describeCalls(): string {
       .map(describeCall)
       .join("\n")}`;
   return [intro, part("Engine", "engine"), part("Session", "session")].join("\n");
+}
+
+function libraryLines(id: OperationId, method: string): string[] {
+  const elsewhere = functions[id];
+  return elsewhere === undefined
+    ? [`- Library: \`${method}\``]
+    : [`- Client: \`${method}\``, `- Library: ${elsewhere}`];
 }
 
 function describeCall(id: OperationId): string {
@@ -63,7 +80,7 @@ function describeCall(id: OperationId): string {
     "",
     summary,
     "",
-    `- Library: \`${operation.of}.${call}(${given.join(", ")})\``,
+    ...libraryLines(id, `${operation.of}.${call}(${given.join(", ")})`),
     `- HTTP: \`${method} ${path}\`, scope \`${scope}\`${scopes.map((one) => `; ${one}`).join("")}`,
     ...(verb === undefined
       ? []

@@ -5,14 +5,15 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { consoleSources } from "../src/cli/open/console-files.ts";
 
 const root = join(import.meta.dirname, "..");
 const page = join(root, "dist/console/index.html");
 /** What it was made of. It is there only after a build that ended well. */
 const mark = join(root, "node_modules/.cache/skein-console");
-const sources = ["src/{console,client,protocol,core}/**/*.*", "package-lock.json"];
+const sources = [`src/{${consoleSources.join(",")}}/**/*.*`, "package-lock.json"];
 
 function digestOfSources(): string {
   const hash = createHash("sha256").update(`${root}\n`);
@@ -47,4 +48,8 @@ if (!ifChanged || madeOf() !== digest) {
     mkdirSync(dirname(mark), { recursive: true });
     writeFileSync(mark, digest);
   }
+} else {
+  // Newer than its sources, which a checkout may have touched: "skein serve" looks at the times.
+  const now = new Date();
+  utimesSync(page, now, now);
 }

@@ -1,9 +1,9 @@
 /** What was built is read whole; what was not is no console. */
 import assert from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { readPageFiles } from "../../src/cli/open/console-files.ts";
+import { isOlder, readPageFiles } from "../../src/cli/open/console-files.ts";
 import { newPath } from "../path.ts";
 
 test("the files of the page are known by path, with type, etag and whether they ever change", async () => {
@@ -40,4 +40,24 @@ test("a folder that is not there holds no console", async () => {
   const { path, remove } = newPath();
   assert.equal(await readPageFiles(path), null);
   remove();
+});
+
+test("a page is old once a file of its sources changed after it was built", async () => {
+  const { path: folder, remove } = newPath();
+  try {
+    const page = join(folder, "dist/console");
+    mkdirSync(page, { recursive: true });
+    mkdirSync(join(folder, "src/console/view"), { recursive: true });
+    const source = join(folder, "src/console/view/a.tsx");
+    writeFileSync(source, "1;");
+    const check = (): Promise<boolean> => isOlder(page, join(folder, "src"), ["console", "missing"]);
+    assert.equal(await check(), false, "no page, no old page");
+    writeFileSync(join(page, "index.html"), "<p>");
+    utimesSync(source, 1_700_000_000, 1_700_000_000);
+    assert.equal(await check(), false);
+    utimesSync(source, 2_700_000_000, 2_700_000_000);
+    assert.equal(await check(), true);
+  } finally {
+    remove();
+  }
 });

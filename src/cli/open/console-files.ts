@@ -1,6 +1,6 @@
 /** The console and the docs site as they were built: their files, for the server. */
 import { createHash } from "node:crypto";
-import { readFile, readdir } from "node:fs/promises";
+import { readFile, readdir, stat } from "node:fs/promises";
 import { extname, join, sep } from "node:path";
 import type { PageFile, PageFiles } from "../../server/http/console-files.ts";
 
@@ -18,11 +18,35 @@ export const pageTypes: Readonly<Record<string, string>> = {
   ".txt": "text/plain; charset=utf-8",
 };
 
+const isCheckout = import.meta.filename.endsWith(".ts");
 /** Beside the program in a package; in a checkout, where they are built. */
-const built = join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "../../../dist" : "../..");
+const built = join(import.meta.dirname, isCheckout ? "../../../dist" : "../..");
 
 export const readConsole = (): Promise<PageFiles | null> => readPageFiles(join(built, "console"));
 export const readDocs = (): Promise<PageFiles | null> => readPageFiles(join(built, "docs"));
+
+/** The folders of `src` that the console is built from. */
+export const consoleSources = ["console", "client", "protocol", "core"] as const;
+
+/** In a checkout, whether sources of the console changed after it was built. A package has no sources. */
+export const isConsoleOld = async (): Promise<boolean> =>
+  isCheckout && (await isOlder(join(built, "console"), join(built, "../src"), consoleSources));
+
+/** Whether a built page is older than a file in these folders; false when there is no page. */
+export async function isOlder(page: string, root: string, folders: readonly string[]): Promise<boolean> {
+  const builtMs = await changedMs(join(page, "index.html"));
+  if (builtMs === 0) return false;
+  for (const folder of folders) {
+    const entries = await readdir(join(root, folder), { recursive: true, withFileTypes: true }).catch(
+      () => [],
+    );
+    for (const entry of entries)
+      if (entry.isFile() && (await changedMs(join(entry.parentPath, entry.name))) > builtMs) return true;
+  }
+  return false;
+}
+
+const changedMs = async (path: string): Promise<number> => (await stat(path).catch(() => null))?.mtimeMs ?? 0;
 
 /** Null when the folder holds no built page. */
 export async function readPageFiles(folder: string): Promise<PageFiles | null> {

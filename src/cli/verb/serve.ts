@@ -19,7 +19,7 @@ import { LocalTranscripts } from "../../transcripts/local-transcripts.ts";
 import { locateStore } from "../../store/registry.ts";
 import { oneOf } from "../command/args.ts";
 import { present } from "../command/input.ts";
-import { readConsole, readDocs } from "../open/console-files.ts";
+import { isConsoleOld, readConsole, readDocs } from "../open/console-files.ts";
 import { mounts } from "../open/mounts.ts";
 import { makeOpening } from "../open/open-engine.ts";
 import { oneLine, plural } from "../format/text.ts";
@@ -152,6 +152,7 @@ export const serve = verb({
     // Also when the port is taken: the feed readers would keep the process alive.
     await using _ = { [Symbol.asyncDispose]: outward.stop };
     const page = await readConsole();
+    const isOld = page !== null && (await isConsoleOld());
     await using server = await listen({
       ...outward.serve,
       ...(page === null ? {} : { page }),
@@ -183,6 +184,9 @@ export const serve = verb({
       `Skein listens at ${out.bold(server.url)}`,
       `log in:   ${loginLink(server.url, token)}`,
       ...(page === null ? [out.dim('no console: "npm run build:console" makes it; / is the API')] : []),
+      ...(isOld
+        ? [out.yellow('the console is older than its sources: "npm run build:console" builds it')]
+        : []),
       out.dim(worker === null ? "no worker; Ctrl-C stops it" : workerLine(worker.name, concurrency)),
     ]);
     if (!stopped.aborted) await once(stopped, "abort");

@@ -3,8 +3,9 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 
 const checks: readonly (readonly [tool: string, ...args: string[]])[] = [
-  ["tsc"],
-  ["tsc", "-p", "src/console"],
+  // With several threads each checks much of the same again: 17 s of processor time in place of 10.
+  ["tsc", "--singleThreaded"],
+  ["tsc", "-p", "src/console", "--singleThreaded"],
   ["oxlint"],
   ["oxfmt", "--check"],
   ["knip", "--no-progress"],
@@ -23,7 +24,9 @@ function runTool(name: string, args: readonly string[]): Promise<boolean> {
   const command = [join(root, "node_modules", ".bin", name), ...args];
   const started = performance.now();
   return new Promise((resolve) => {
-    execFile(process.execPath, command, { cwd: root, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
+    // The part of oxlint that reads types is written in Go, and its threads cost as those of tsc do.
+    const env = { ...process.env, GOMAXPROCS: "1" };
+    execFile(process.execPath, command, { cwd: root, env, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
       const seconds = ((performance.now() - started) / 1000).toFixed(1);
       console.log(`${error ? "✖" : "✔"} ${name} (${seconds}s)`);
       if (error) console.log(`${stdout}${stderr}`.trimEnd());

@@ -1,4 +1,5 @@
 /** Keeps the root light: what `import "skein"` loads, in modules and milliseconds. */
+// Process of its own: it asks what an import loads.
 import assert from "node:assert/strict";
 import { relative } from "node:path";
 import { test } from "node:test";

@@ -1,11 +1,12 @@
 /** Keeps the package whole: packed and installed in an empty folder, it works without the checkout. */
+// Process of its own: it takes longest, and the others would wait for it.
 import assert from "node:assert/strict";
 import { cpSync, existsSync, globSync, mkdirSync } from "node:fs";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, join, relative, sep } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, suite, test } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -13,6 +14,7 @@ import { build } from "vite";
 import type * as Client from "../../src/client/connect.ts";
 import { buildPage } from "../browser/chromium.ts";
 import { runCommand } from "./command.ts";
+import { compileLibrary, tsc } from "./library.ts";
 import { blocksOf } from "./markdown.ts";
 import { root } from "./source.ts";
 
@@ -21,6 +23,10 @@ interface Manifest {
   readonly files: readonly string[];
   readonly dependencies: Readonly<Record<string, string>>;
 }
+
+type Needs = Readonly<
+  Record<"dependencies" | "optionalDependencies" | "peerDependencies", Readonly<Record<string, string>>>
+>;
 
 const scratch = mkdtempSync(join(tmpdir(), "skein-pack-"));
 const app = join(scratch, "app");
@@ -33,17 +39,11 @@ suite("the packed package, installed in an empty folder", () => {
     packed = await pack();
     mkdirSync(app);
     writeFileSync(join(app, "package.json"), '{ "private": true, "type": "module" }');
+    copyDependencies(join(app, "node_modules"));
     const tarball = join(scratch, `skein-${manifest.version}.tgz`);
-    // Its dependencies are copied from the checkout, so that the registry is asked for nothing it has.
-    const own = Object.keys(manifest.dependencies).map((name) => join(root, "node_modules", name));
-    // Without an audit and the like, which a machine that reaches nothing but a registry waits for in vain.
+    // Without an audit and the like, which a machine that reaches nothing waits for in vain.
     const quiet = ["--no-audit", "--no-fund", "--no-update-notifier"];
-    await run(
-      "npm",
-      ["install", "--prefer-offline", "--install-links", "--ignore-scripts", ...quiet, tarball, ...own],
-      app,
-      true,
-    );
+    await run("npm", ["install", "--offline", "--ignore-scripts", ...quiet, tarball], app, true);
   });
   after(() => rmSync(scratch, { recursive: true }));
 
@@ -81,7 +81,7 @@ suite("the packed package, installed in an empty folder", () => {
       'import { connect } from "skein/client";\nimport { conformance } from "skein/conformance";\n' +
         "export const given: readonly [number, number] = [connect.length, conformance.length];\n",
     );
-    const compiler = [join(root, "node_modules/.bin/tsc"), "--noEmit", "--strict", "--target", "esnext"];
+    const compiler = [tsc, "--noEmit", "--singleThreaded", "--strict", "--target", "esnext"];
     const types = ["--types", "node", "--typeRoots", join(root, "node_modules/@types")];
     for (const found of [
       ["--module", "nodenext"],
@@ -175,20 +175,45 @@ async function whileServed(work: (served: Served) => Promise<void>): Promise<voi
   }
 }
 
+/**
+ * Copies the dependencies, and theirs, from the checkout: npm finds each at a version that fits, and asks no
+ * registry. What the package needs and does not declare is missing.
+ */
+function copyDependencies(folder: string): void {
+  const from = join(root, "node_modules");
+  const found = new Set<string>();
+  const add = (place: string, names: readonly string[]): void => {
+    for (const name of names) {
+      const path = installedAt(from, place, name);
+      if (path === undefined || found.has(path)) continue;
+      found.add(path);
+      const file = readFileSync(join(from, path, "package.json"), "utf8");
+      const { dependencies, optionalDependencies, peerDependencies } = JSON.parse(file) as Partial<Needs>;
+      add(path, Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies }));
+    }
+  };
+  add("", Object.keys(manifest.dependencies));
+  for (const path of found) {
+    const outer = join(from, path);
+    const filter = (file: string): boolean => !relative(outer, file).split(sep).includes("node_modules");
+    cpSync(outer, join(folder, path), { recursive: true, filter });
+  }
+}
+
+/** Where Node finds a package from another one, within node_modules. */
+function installedAt(from: string, place: string, name: string): string | undefined {
+  const outer = place === "" ? [] : place.split("/node_modules/");
+  const paths = outer.map((_, at) => [...outer.slice(0, outer.length - at), name].join("/node_modules/"));
+  return [...paths, name].find((path) => existsSync(join(from, path, "package.json")));
+}
+
 /** Builds and packs a copy, so that the checkout's own dist is left alone. Returns what is in the tarball. */
 async function pack(): Promise<string[]> {
   const stage = join(scratch, "stage");
   mkdirSync(stage);
   const files = ["package.json", ...manifest.files.filter((path) => path !== "dist")];
   for (const path of globSync(files, { cwd: root })) cpSync(join(root, path), join(stage, path));
-  const tsc = [
-    join(root, "node_modules/.bin/tsc"),
-    "-p",
-    "tsconfig.build.json",
-    "--outDir",
-    join(stage, "dist"),
-  ];
-  await run(process.execPath, tsc, root);
+  await compileLibrary(join(stage, "dist"));
   // The console of the checkout, built anew where its sources have changed since.
   buildPage();
   cpSync(join(root, "dist/console"), join(stage, "dist/console"), { recursive: true });

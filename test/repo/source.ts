@@ -43,7 +43,16 @@ export function readSources(...folders: readonly string[]): Source[] {
   return folders
     .flatMap((folder) => globSync(`${folder}/**/*.{ts,tsx}`, { cwd: root }))
     .toSorted()
-    .map((path) => parseSource(path, readFileSync(join(root, path), "utf8")));
+    .map(readSource);
+}
+
+const read = new Map<string, Source>();
+
+/** The rules share a process and look at the same trees. Those of the tests are too many to keep. */
+function readSource(path: string): Source {
+  const source = read.get(path) ?? parseSource(path, readFileSync(join(root, path), "utf8"));
+  if (path.startsWith("src/")) read.set(path, source);
+  return source;
 }
 
 /** The subpaths that package.json exports, and the source behind each. */

@@ -6,7 +6,18 @@
 import { readFileSync } from "node:fs";
 
 /** Their tests work on values and on stores of their own, and leave nothing behind in their process. */
-const shared = ["cli", "client", "console", "core", "model", "protocol", "runtime", "server", "transcripts"];
+const shared: ReadonlySet<string> = new Set([
+  "cli",
+  "client",
+  "console",
+  "core",
+  "model",
+  "protocol",
+  "repo",
+  "runtime",
+  "server",
+  "transcripts",
+]);
 
 /** Few enough that a file that hangs holds up only a few. */
 const filesMax = 16;
@@ -20,7 +31,7 @@ export function batchesOf(files: readonly string[]): readonly (readonly string[]
   for (const file of files) {
     const folder = folderOf(file);
     const batch = open.get(folder);
-    const isShared = shared.includes(folder) && !ownProcess.test(readFileSync(file, "utf8"));
+    const isShared = shared.has(folder) && !ownProcess.test(readFileSync(file, "utf8"));
     if (isShared && batch !== undefined && batch.length < filesMax) {
       batch.push(file);
       continue;

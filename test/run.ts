@@ -2,7 +2,8 @@
  * The test command: the checks, then every test file; or, when files or folders are named, only those. Long
  * tests run in slices, unless `--long` is given.
  * `--times` lists the processor time of every file, not only of the ten that took most.
- * Nothing is left out in silence: skipped tests are listed, and under CI a skip without a reason fails.
+ * Some browser files run in turns. Nothing is left out in silence: they and skipped tests are listed, and
+ * under CI a skip without a reason fails.
  * The counts come last.
  */
 import { globSync, mkdtempSync, rmSync, statSync } from "node:fs";
@@ -16,6 +17,7 @@ import { batchesOf } from "./runner/batch.ts";
 import { costliestOf, runTestFiles, slowestOf } from "./runner/file-queue.ts";
 import { seedVariable } from "./runner/inside.ts";
 import { killRunning } from "./runner/test-file.ts";
+import { leftOutBy } from "./runner/turns.ts";
 
 process.chdir(join(import.meta.dirname, ".."));
 /** The longest begin first: at the end one of them alone would be waited for. */
@@ -37,15 +39,20 @@ const isLong = process.argv.includes("--long");
 if (isLong) process.env["SKEIN_TEST_LONG"] = "1";
 const isTimed = process.argv.includes("--times");
 const named = process.argv.slice(2).filter((word) => !word.startsWith("--"));
-const found = (named.length > 0 ? named : ["test"]).flatMap(testFiles);
+const seed = (process.env[seedVariable] ??= String(randomSeed()));
+const leftOut = named.length > 0 || isLong ? [] : leftOutBy(Number(seed) >>> 0);
+const found = (named.length > 0 ? named : ["test"])
+  .flatMap(testFiles)
+  .filter((file) => !leftOut.includes(file));
 const files = [
   ...longest.filter((file) => found.includes(file)),
   ...found.filter((file) => !longest.includes(file)),
 ];
 
 if (named.length > 0) console.log("checks left out: files were named");
-const seed = (process.env[seedVariable] ??= String(randomSeed()));
 console.log(`seed ${seed}: repeat a run with ${seedVariable}=${seed}`);
+const turns = `in turns, left out by this seed: ${leftOut.join(", ")}; npm run test:long runs all`;
+if (leftOut.length > 0) console.log(turns);
 const [failedChecks, server] = await Promise.all([named.length > 0 ? [] : runChecks(), offerPrograms()]);
 
 for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => void stopEarly());
@@ -63,6 +70,7 @@ rmSync(compileCache, { recursive: true });
 const bareSkips = skips.filter((skip) => skip.reason === "");
 for (const { name, reason } of skips) console.log(`﹣ skipped: ${name}: ${reason || "no reason given"}`);
 if (failedChecks.length > 0) console.log(`✖ failed before the tests: ${failedChecks.join(", ")}`);
+if (leftOut.length > 0) console.log(turns);
 if (!isLong) console.log("long tests ran in slices: npm run test:long runs every case");
 console.log(`slowest files:\n${slowestOf(results).join("\n")}`);
 console.log(`most processor time:\n${costliestOf(results, isTimed ? results.length : 10).join("\n")}`);

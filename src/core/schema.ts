@@ -46,7 +46,10 @@ export const ToolPattern = z
 /** `provider/model`. */
 export const ModelName = z
   .string()
-  .regex(/^[A-Za-z0-9_.-]{1,64}\/[A-Za-z0-9_.:@/-]{1,128}$/, 'a model is named "provider/model"');
+  .regex(
+    /^[A-Za-z0-9_.-]{1,64}\/[A-Za-z0-9_.:@/-]{1,128}$/,
+    'expected "provider/model", such as anthropic/claude-sonnet-5',
+  );
 
 export const CallId = z.string().regex(/^[A-Za-z0-9_.:-]{1,128}$/);
 

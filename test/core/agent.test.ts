@@ -110,7 +110,11 @@ test("a mistake is reported with its field and the right spelling", () => {
     [{ ...small, tools: null }, "tools: expected a list, got null", undefined],
     [{ ...small, stepsMax: "3" }, "stepsMax: expected a number, got a text", undefined],
     [{ ...small, stepsMax: 1.5 }, "stepsMax: expected a whole number, got 1.5", undefined],
-    [{ ...small, model: "claude" }, 'model: a model is named "provider/model"', undefined],
+    [
+      { ...small, model: "claude" },
+      'model: expected "provider/model", such as anthropic/claude-sonnet-5',
+      undefined,
+    ],
     [
       { ...small, name: "The Reviewer" },
       `name: an agent's name has up to 64 lower-case letters, digits and . _ -`,

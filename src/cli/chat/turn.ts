@@ -11,6 +11,7 @@ import { standsStill } from "../command/exit-code.ts";
 import { makeHearing, type HearingOptions } from "./turn-printer.ts";
 import { realWorld } from "../../runtime/world.ts";
 import { questionLines, questionOf, wayOn } from "./question.ts";
+import { oneLine } from "../format/text.ts";
 import type { Screen } from "../command/screen.ts";
 import type { Call } from "../command/verb.ts";
 
@@ -84,6 +85,9 @@ async function tellEnd(
   if (out.json) await out.emit({ type: "ran", session: session.id, status, by, seq, outcome });
   const question = await questionOf(session);
   if (question !== null) {
+    // It was suspended before this input, so no event of the turn has said why.
+    if (question.by === "person" && question.reason !== null)
+      out.note(`suspended by person: ${oneLine(question.reason)}`);
     for (const line of [...questionLines(question, out.command), ...wayOn(question, out.command)])
       out.note(line);
     return standsStill;

@@ -198,7 +198,9 @@ function wholeNumber(what: string, text: string, least: number): number {
 export function parseNumber(what: string, text: string): number {
   const number = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
   if (Number.isFinite(number)) return number;
-  throw new SkeinError("invalid", `${what}: expected a number, got ${quote(text)}`, { hint: "a number" });
+  throw new SkeinError("invalid", `${what}: expected a number, got ${quote(text)}`, {
+    hint: "for example 2 or 0.5",
+  });
 }
 
 export function parseArgs(verb: Verb, words: readonly string[]): ParsedWords["args"] {

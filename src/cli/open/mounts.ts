@@ -1,4 +1,5 @@
 /** The protocols that `skein serve` speaks besides its own. Each loads with its first request. */
+import { aiSdkMount } from "../../adapter/ai-sdk/mount.ts";
 import type { Mount } from "../../server/http/mount.ts";
 
-export const mounts: readonly Mount[] = [];
+export const mounts: readonly Mount[] = [aiSdkMount];

@@ -15,9 +15,9 @@ const promised =
   "open ps show log state append record retract scratch save load fork rewind clear suspend activate close " +
   "reopen archive label delete search query verify rebuild stats doctor export tour help rename " +
   "prioritize cancel " +
-  "interrupt sleep trigger " +
+  "interrupt sleep trigger mcp " +
   "bind unbind grant budget ask run input answer send context explain compress tools cost " +
-  "agents models chat merge lineage diff replay score import convert migrate keys " +
+  "agents models chat merge lineage diff replay score import convert mcp migrate keys " +
   "policy retain handoff contract deliver erase hold memory scan up top workers tickets tenants acp " +
   "serve settle tokens hooks anchor approvals";
 

@@ -1,5 +1,6 @@
 /** The protocols that `skein serve` speaks besides its own. Each loads with its first request. */
 import { aiSdkMount } from "../../adapter/ai-sdk/mount.ts";
+import { makeMcpMount } from "../../adapter/mcp/mount.ts";
 import type { Mount } from "../../server/http/mount.ts";
 
-export const mounts: readonly Mount[] = [aiSdkMount];
+export const mounts: readonly Mount[] = [aiSdkMount, makeMcpMount()];

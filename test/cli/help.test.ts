@@ -17,7 +17,7 @@ const promised =
   "prioritize cancel " +
   "interrupt sleep trigger mcp " +
   "bind unbind grant budget ask run input answer send context explain compress tools cost " +
-  "agents models chat merge lineage diff replay score import convert mcp migrate keys " +
+  "agents models chat merge lineage diff replay score import convert migrate keys " +
   "policy retain handoff contract deliver erase hold memory scan up top workers tickets tenants acp " +
   "serve settle tokens hooks anchor approvals";
 

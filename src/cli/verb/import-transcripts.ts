@@ -109,15 +109,24 @@ const columns = [
   { title: "TITLE" },
 ] as const;
 
-const row = ({ found, status, session, plan, reason }: ImportedTranscript): string[] => [
-  session === null ? "" : shortId(session),
-  status,
-  found.tool,
-  plan === null ? "" : count(plan.entries.length),
-  bytes(found.bytes),
-  found.modifiedAtMs === 0 ? "" : new Date(found.modifiedAtMs).toISOString().slice(0, 10),
-  oneLine(reason ?? plan?.header.title ?? plan?.header.cwd ?? found.sourceId),
-];
+/** What a tool added to an export names the session that it continues. */
+const titleText = ({ found, origin, plan, reason }: ImportedTranscript): string => {
+  const title = oneLine(reason ?? plan?.header.title ?? plan?.header.cwd ?? found.sourceId);
+  return origin === null || reason !== null ? title : `continues ${shortId(origin)}: ${title}`;
+};
+
+function row(result: ImportedTranscript): string[] {
+  const { found, status, session, plan } = result;
+  return [
+    session === null ? "" : shortId(session),
+    status,
+    found.tool,
+    plan === null ? "" : count(plan.entries.length),
+    bytes(found.bytes),
+    found.modifiedAtMs === 0 ? "" : new Date(found.modifiedAtMs).toISOString().slice(0, 10),
+    titleText(result),
+  ];
+}
 
 const nowLine = ({ found, number, of, bytes: read, entries }: ImportProgress): string =>
   `${number} of ${of}: ${found.tool} ${oneLine(found.sourceId)}: ` +

@@ -39,7 +39,8 @@ export interface ImportedStats {
 const pauseMs = 900_000;
 const dayMs = 86_400_000;
 
-const sums = `count(DISTINCT CASE WHEN s.parent IS NULL THEN t.session END), sum(t.answers),
+/** A branch of a conversation is no further one; what a tool added to an export of another session is. */
+const sums = `count(DISTINCT CASE WHEN coalesce(p.tool, '') <> f.tool THEN t.session END), sum(t.answers),
   sum(t.input_tokens), sum(t.output_tokens), sum(t.nano_usd), sum(t.unpriced),
   sum(CASE WHEN t.gap BETWEEN 0 AND ${pauseMs} THEN t.gap ELSE 0 END)`;
 
@@ -91,6 +92,7 @@ ${Object.entries(groups)
   .map(
     ([name, group]) => `SELECT '${name}', ${group}, ${sums}
 FROM timed t JOIN sessions s ON s.session = t.session LEFT JOIN facts f ON f.session = t.session
+  LEFT JOIN facts p ON p.session = s.parent
 GROUP BY ${name === "total" ? "1" : "2"}`,
   )
   .join("\nUNION ALL\n")}`;

@@ -72,6 +72,31 @@ test("sums by tool, project, model and week count a branch once and leave out pa
   ]);
 });
 
+test("what a tool added to an exported session counts as a session of that tool", async () => {
+  await using place = await inFile();
+  const library = new Engine({ store: place.store, world: place.world });
+  const native = await library.open({ objective: "Rates" });
+  const { session: imported } = await library.importTranscript(sourceOf({ entries: [said("u1", "Which?")] }));
+  for (const [origin, sourceId] of [
+    [native.id, "x"],
+    [imported, "y"],
+  ] as const) {
+    const header = { tool: "codex", sourceId };
+    const source = sourceOf({ entries: [said("w1", "Written"), answered(`n-${sourceId}`, "New.")], header });
+    const written = { session: origin, seq: 1, holds: ({ id }: { readonly id: string }) => id === "w1" };
+    const report = await library.importTranscript({ ...source, plan: { ...source.plan, written } });
+    assert.deepEqual([report.status, report.origin, report.added], ["new", origin, 1]);
+  }
+  const { imported: sums } = await place.engine.stats({ imported: true });
+  assert.deepEqual(
+    sums?.tools.map(({ group, sessions, answers }) => [group, sessions, answers]),
+    [
+      ["codex", 2, 2],
+      ["claude-code", 1, 0],
+    ],
+  );
+});
+
 test("the total is the sum of the states: copied answers count once, tokens of no answer too", async () => {
   await using place = await inFile();
   const library = new Engine({ store: place.store, world: place.world });

@@ -38,5 +38,6 @@ export type {
   TranscriptReport,
   TranscriptTask,
   TranscriptUsage,
+  WrittenBySkein,
   WrittenTranscript,
 } from "./model.ts";

@@ -1,4 +1,4 @@
-/** Files that Skein wrote for another tool: not imported again, and continued as a fork when the tool adds. */
+/** Files that Skein wrote for another tool: not imported again, continued as a fork when the tool adds. */
 import assert from "node:assert/strict";
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -48,93 +48,80 @@ const linesOf = (text: string): Line[] =>
     .map((line) => JSON.parse(line) as Line);
 const textOf = (lines: readonly Line[]): string => lines.map((line) => `${JSON.stringify(line)}\n`).join("");
 
+const timestamp = "2026-11-18T10:00:00.000Z";
+const questionOf = (turn: number): string => `More ${turn}?`;
+const wordsOf = (turn: number): string => `More ${turn}.`;
+
 /** One more turn, as the tool writes it below the last message. */
-function turnOf(tool: Tool, text: string, turn: number): string {
-  const timestamp = "2026-11-18T10:00:00.000Z";
-  const question = `More ${turn}?`;
-  const words = `More ${turn}.`;
-  if (tool === "opencode") {
+const turnOf = (tool: Tool, text: string, turn: number): string => adders[tool](text, turn);
+
+const adders: Readonly<Record<Tool, (text: string, turn: number) => string>> = {
+  opencode(text, turn) {
     const document = JSON.parse(text) as { info: Line; messages: { info: Line; parts: Line[] }[] };
     const time = { created: 1_890_000_000_000 + turn * 10, completed: 1_890_000_000_001 + turn * 10 };
-    const add = (role: string, words_: string, more: Line): void => {
+    const add = (role: string, words: string, more: Line): void => {
       const id = `msg_ffff${turn}${role}`;
-      const part = { id: `prt_${id}`, messageID: id, type: "text", text: words_ };
+      const part = { id: `prt_${id}`, messageID: id, type: "text", text: words };
       document.messages.push({ info: { id, role, time, ...more }, parts: [part] });
     };
-    add("user", question, {});
-    add("assistant", words, {
-      modelID: "m",
-      cost: 0.5,
-      tokens: { input: 10, output: 1, reasoning: 0, cache: { read: 0, write: 0 } },
-    });
+    const tokens = { input: 10, output: 1, reasoning: 0, cache: { read: 0, write: 0 } };
+    add("user", questionOf(turn), {});
+    add("assistant", wordsOf(turn), { modelID: "m", cost: 0.5, tokens });
     return JSON.stringify(document);
-  }
-  const lines = linesOf(text);
-  const last = lines.findLast((line) => "uuid" in line || tool === "pi") ?? {};
-  if (tool === "claude-code") {
-    const { sessionId } = last;
+  },
+  "claude-code"(text, turn) {
+    const { sessionId, uuid } = linesOf(text).findLast((line) => "uuid" in line) ?? {};
     const place = { sessionId, timestamp, cwd: "/home/ann/payroll", version: "2.1.325", isSidechain: false };
     const usage = { input_tokens: 10, output_tokens: 1 };
-    const content = [{ type: "text", text: words }];
-    const message = { id: `msg_tool_${turn}`, role: "assistant", model: "m", content, usage };
+    const content = [{ type: "text", text: wordsOf(turn) }];
+    const answer = { id: `msg_tool_${turn}`, role: "assistant", model: "m", content, usage };
+    const question = { role: "user", content: questionOf(turn) };
     return text.concat(
       textOf([
-        {
-          ...place,
-          type: "user",
-          uuid: `n${turn}`,
-          parentUuid: last["uuid"],
-          message: { role: "user", content: question },
-        },
-        { ...place, type: "assistant", uuid: `m${turn}`, parentUuid: `n${turn}`, message },
+        { ...place, type: "user", uuid: `n${turn}`, parentUuid: uuid, message: question },
+        { ...place, type: "assistant", uuid: `m${turn}`, parentUuid: `n${turn}`, message: answer },
       ]),
     );
-  }
-  if (tool === "pi") {
+  },
+  pi(text, turn) {
+    const { id: parentId } = linesOf(text).at(-1) ?? {};
     const usage = { input: 10, output: 1, cost: { total: 0.5 } };
-    const content = [{ type: "text", text: words }];
+    const content = [{ type: "text", text: wordsOf(turn) }];
+    const answer = { role: "assistant", content, model: "m", usage };
+    const question = { role: "user", content: questionOf(turn) };
     return text.concat(
       textOf([
-        {
-          type: "message",
-          id: `n${turn}`,
-          parentId: last["id"],
-          timestamp,
-          message: { role: "user", content: question },
-        },
-        {
-          type: "message",
-          id: `m${turn}`,
-          parentId: `n${turn}`,
-          timestamp,
-          message: { role: "assistant", content, model: "m", usage },
-        },
+        { type: "message", id: `n${turn}`, parentId, timestamp, message: question },
+        { type: "message", id: `m${turn}`, parentId: `n${turn}`, timestamp, message: answer },
       ]),
     );
-  }
-  const totals = lines.findLast(({ payload }) => (payload as Line)["type"] === "token_count")?.[
-    "payload"
-  ] as {
-    info: { total_token_usage: { input_tokens: number; output_tokens: number } };
-  };
-  const { input_tokens: input, output_tokens: output } = totals.info.total_token_usage;
-  const usage = (more: number, less: number) => ({ input_tokens: more, output_tokens: less });
-  const item = (payload: Line): Line => ({ timestamp, type: "response_item", payload });
-  const event = (payload: Line): Line => ({ timestamp, type: "event_msg", payload });
-  return text.concat(
-    textOf([
-      event({ type: "task_started", turn_id: `01a1f08c-0000-7000-8000-00000000000${turn}` }),
-      event({ type: "user_message", message: question }),
-      item({ type: "message", role: "user", content: [{ type: "input_text", text: question }] }),
-      item({ type: "message", role: "assistant", content: [{ type: "output_text", text: words }] }),
-      event({
-        type: "token_count",
-        info: { total_token_usage: usage(input + 10, output + 1), last_token_usage: usage(10, 1) },
-      }),
-      event({ type: "task_complete" }),
-    ]),
-  );
-}
+  },
+  codex(text, turn) {
+    const counted = linesOf(text).findLast(({ payload }) => (payload as Line)["type"] === "token_count");
+    const { info } = counted?.["payload"] as {
+      info: { total_token_usage: { input_tokens: number; output_tokens: number } };
+    };
+    const { input_tokens: input, output_tokens: output } = info.total_token_usage;
+    const usage = (more: number, less: number) => ({ input_tokens: more, output_tokens: less });
+    const item = (role: string, type: string, words: string): Line => ({
+      timestamp,
+      type: "response_item",
+      payload: { type: "message", role, content: [{ type, text: words }] },
+    });
+    const event = (payload: Line): Line => ({ timestamp, type: "event_msg", payload });
+    const totals = { total_token_usage: usage(input + 10, output + 1), last_token_usage: usage(10, 1) };
+    return text.concat(
+      textOf([
+        event({ type: "task_started", turn_id: `01a1f08c-0000-7000-8000-00000000000${turn}` }),
+        event({ type: "user_message", message: questionOf(turn) }),
+        item("user", "input_text", questionOf(turn)),
+        item("assistant", "output_text", wordsOf(turn)),
+        event({ type: "token_count", info: totals }),
+        event({ type: "task_complete" }),
+      ]),
+    );
+  },
+};
 
 async function tokens(engine: Engine): Promise<number[]> {
   const { rows } = await engine.sessions({ limit: 100 });
@@ -196,7 +183,7 @@ for (const tool of ["claude-code", "codex", "opencode", "pi"] as const)
     assert.deepEqual([there.status, there.origin, there.added], ["new", null, 8]);
   });
 
-test("claude-code: going back into the written part gives a session of its own, whose copy does not count", async () => {
+test("claude-code: going back into the written part gives a session that counts what is new", async () => {
   await using place = inMemory();
   const { engine } = place;
   const { session, path, text } = await exported(engine, "claude-code");
@@ -212,7 +199,7 @@ test("claude-code: going back into the written part gives a session of its own, 
   assert.equal((await engine.verify()).ok, true);
 });
 
-test("a fork that Codex made of an export is recognized, and of a rollout counts its tokens once", async () => {
+test("a fork by Codex of an export is recognized, and one of a rollout counts its tokens once", async () => {
   await using place = inMemory();
   const { engine } = place;
   const { session, path, text, id } = await exported(engine, "codex");

@@ -36,8 +36,8 @@ export const talk = verb({
       'this directory, by this binding, in every session; "skein approvals" lists and revokes), n or ' +
       "a reason denies it. --yes allows unsafe tools without asking. An existing session keeps its " +
       "rules.",
-    "An imported session is bound to nothing: on a terminal chat offers its directory, and a sandboxed shell " +
-      "there; without one it prints the commands.",
+    "An imported session is bound to nothing: on a terminal chat offers its directory, and a sandboxed " +
+      "shell there; without one it prints the commands.",
     "Without a terminal, a call that asks ends the chat with exit code 7 and prints the command " +
       "that answers; with --json the next line is the answer.",
     "What you type while a turn runs is queued; with ! in front it steers the turn at its next " +

@@ -19,6 +19,7 @@ import { LocalTranscripts } from "../../transcripts/local-transcripts.ts";
 import { locateStore } from "../../store/registry.ts";
 import { oneOf } from "../command/args.ts";
 import { present } from "../command/input.ts";
+import type { Screen } from "../command/screen.ts";
 import { isConsoleOld, readConsole, readDocs } from "../open/console-files.ts";
 import { mounts } from "../open/mounts.ts";
 import { makeOpening } from "../open/open-engine.ts";
@@ -105,15 +106,7 @@ export const serve = verb({
       throw new SkeinError("invalid", `--port: expected 0 to 65535, got ${port}`, {
         hint: "0 chooses a free port",
       });
-    if (concurrency > limit.concurrencyMax) {
-      throw new SkeinError(
-        "invalid",
-        `--concurrency: expected at most ${limit.concurrencyMax}, got ${concurrency}`,
-        {
-          hint: `at most ${limit.concurrencyMax}`,
-        },
-      );
-    }
+    checkConcurrency(concurrency);
     checkBinding(host, { named: options.host !== undefined });
     const at = await locateStore(place);
     const fresh = !at.exists();
@@ -152,7 +145,6 @@ export const serve = verb({
     // Also when the port is taken: the feed readers would keep the process alive.
     await using _ = { [Symbol.asyncDispose]: outward.stop };
     const page = await readConsole();
-    const isOld = page !== null && (await isConsoleOld());
     await using server = await listen({
       ...outward.serve,
       ...(page === null ? {} : { page }),
@@ -180,13 +172,11 @@ export const serve = verb({
       trouble,
     });
     const worker = concurrency === 0 ? null : await opened.work({ concurrency });
+    const notes = await consoleNotes(page !== null, out);
     await out.answer({ url: server.url, tokenFile, worker: worker?.name ?? null }, () => [
       `Skein listens at ${out.bold(server.url)}`,
       `log in:   ${loginLink(server.url, token)}`,
-      ...(page === null ? [out.dim('no console: "npm run build:console" makes it; / is the API')] : []),
-      ...(isOld
-        ? [out.yellow('the console is older than its sources: "npm run build:console" builds it')]
-        : []),
+      ...notes,
       out.dim(worker === null ? "no worker; Ctrl-C stops it" : workerLine(worker.name, concurrency)),
     ]);
     if (!stopped.aborted) await once(stopped, "abort");
@@ -195,6 +185,21 @@ export const serve = verb({
     await worker?.stop();
   },
 });
+
+function checkConcurrency(concurrency: number): void {
+  const { concurrencyMax: most } = limit;
+  if (concurrency <= most) return;
+  throw new SkeinError("invalid", `--concurrency: expected at most ${most}, got ${concurrency}`, {
+    hint: `at most ${most}`,
+  });
+}
+
+/** What is wrong with the built console. */
+async function consoleNotes(isBuilt: boolean, out: Screen): Promise<string[]> {
+  if (!isBuilt) return [out.dim('no console: "npm run build:console" makes it; / is the API')];
+  const old = 'the console is older than its sources: "npm run build:console" builds it';
+  return (await isConsoleOld()) ? [out.yellow(old)] : [];
+}
 
 /** By default this user's home, and only if no other machine and no other tenant can ask. */
 function localTranscripts(

@@ -18,8 +18,8 @@ const bundleReason =
 
 /** Of a fork of an imported session, or one that holds what another tool added to it. */
 export const forkReason =
-  "a part of its conversation took place in another tool or an imported session: review it, and bind what it " +
-  "needs, before it runs";
+  "a part of its conversation took place in another tool or an imported session: review it, and bind " +
+  "what it needs, before it runs";
 
 /** Keeps an unreviewed session suspended when another event would open it; empty after the review. */
 export const stillForReview = (state: State): readonly DraftEvent[] =>

@@ -22,8 +22,8 @@ export const historyDecisions: Decisions<HistoryCommand["do"]> = {
     if (!takesHistory(state)) {
       return refuse("refused", "import: the session was continued after its import", continuedHint);
     }
-    const isNew = standing.source === null && !isUnreviewed(state);
-    const drafts: DraftEvent[] = isNew ? [suspendForReview(importReason)] : [];
+    const isFirst = standing.source === null && !isUnreviewed(state);
+    const drafts: DraftEvent[] = isFirst ? [suspendForReview(importReason)] : [];
     for (const entry of entries) drafts.push(...entryDrafts(state, entry, drafts.length));
     for (const { key, text, status } of tasks.slice(0, limit.itemsMax - mind.items.size)) {
       if (mind.items.get(itemKey("task", key))?.status === status) continue;
@@ -35,8 +35,8 @@ export const historyDecisions: Decisions<HistoryCommand["do"]> = {
 };
 
 /**
- * Whether history may be added: the session is new, or nothing was said or rewound here since its last import.
- * Activating, binding, naming and recording items are no reason against it.
+ * Whether history may be added: the session is new, or nothing was said or rewound here since its last
+ * import. Activating, binding, naming and recording items are no reason against it.
  */
 export function takesHistory(state: State): boolean {
   const { mind, standing } = state;

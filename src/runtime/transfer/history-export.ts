@@ -51,9 +51,9 @@ function addedPart(
   const { entries, branches } = plan;
   const held = countHeld(entries, written);
   const others = branches.map((branch) => countHeld(branch.entries, written));
-  const isNew =
+  const isAdded =
     entries.length - open > held || branches.some((one, at) => one.entries.length > (others[at] ?? 0));
-  if (!isNew) return { plan, added: "nothing" };
+  if (!isAdded) return { plan, added: "nothing" };
   const last = held === 0 ? undefined : entries.at(held - 1);
   const begins = new Set(Array.from(entries.slice(0, held), ({ id }) => id));
   const leaves = ({ after }: { readonly after: string | null }): boolean =>

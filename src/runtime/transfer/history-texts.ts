@@ -68,7 +68,7 @@ const textOf = (entry: ForeignEntry): string =>
     ? entry.summary
     : entry.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("");
 
-/** Whether the entries before the last known one lie in bytes that did not change since they were imported. */
+/** Whether the entries before the last known one lie in bytes that are as they were at their import. */
 export function isUnchanged({ plan, file, unchangedBytes = 0 }: TranscriptSource, known: number): boolean {
   if (unchangedBytes === 0) return false;
   for (const { records } of plan.entries.slice(0, known - 1))

@@ -1,7 +1,7 @@
 /**
  * What forks of a rollout share. A fork begins with the heads of the rollouts that it was made from, the
- * oldest last, and a copy of their items with new times and ids. Codex gives answers no id: one is made of the
- * oldest head and of everything said up to the answer.
+ * oldest last, and a copy of their items with new times and ids. Codex gives answers no id: one is made of
+ * the oldest head and of everything said up to the answer.
  */
 import { createHash } from "node:crypto";
 import type { TranscriptPlan } from "../model.ts";

@@ -29,13 +29,34 @@ export async function benchTranscripts(): Promise<Measure[]> {
 }
 
 const session = "0b6f9f5e-3a0c-4e0a-9d5e-000000000000";
-const words = "the rate of November is in rates.json and the report needs it before the month ends ".repeat(
-  40,
-);
+const proseChars = 8_000_000;
+
+/** Words at random, from a fixed seed: prose that does not repeat within a piece of the original. */
+function writeProse(): string {
+  let seed = 1;
+  const random = (below: number): number => {
+    seed = (Math.imul(seed, 1_103_515_245) + 12_345) & 0x7fffffff;
+    return (seed >> 8) % below;
+  };
+  const letters = "etaoinshrdlucmfwypvbgk";
+  const word = (): string =>
+    Array.from({ length: 2 + random(8) }, () => letters[Math.min(random(22), random(22))]).join("");
+  const known = Array.from({ length: 4_000 }, word);
+  const parts: string[] = [];
+  for (let length = 0; length < proseChars;) {
+    const next = known[Math.min(random(4_000), random(4_000))] ?? "";
+    parts.push(next);
+    length += next.length + 1;
+  }
+  return parts.join(" ");
+}
+
+let prose: string | undefined;
 
 /** A conversation of Claude Code: prompts, answers, calls with results of a few kilobytes. */
 function writeTranscript(folder: string, megabytes: number): string {
   mkdirSync(folder);
+  const words = (prose ??= writeProse());
   const path = join(folder, `${session}.jsonl`);
   const file = openSync(path, "w");
   let parentUuid: string | null = null;
@@ -53,18 +74,21 @@ function writeTranscript(folder: string, megabytes: number): string {
   };
   const usage = { input_tokens: 100, cache_read_input_tokens: 20_000, output_tokens: 20 };
   for (let turn = 0; written < megabytes * 1e6; turn++) {
-    const text = (from: number, length: number): string => words.slice((turn + from) % 400).slice(0, length);
+    const text = (part: number, length: number): string => {
+      const from = ((turn * 4 + part) * 2_003) % (proseChars - 4_000);
+      return words.slice(from, from + length);
+    };
     add("user", { message: { role: "user", content: `Question ${turn}? ${text(0, 300)}` } });
-    const call = { type: "tool_use", id: `toolu_${turn}`, name: "Bash", input: { command: text(3, 200) } };
+    const call = { type: "tool_use", id: `toolu_${turn}`, name: "Bash", input: { command: text(1, 200) } };
     const message = { type: "message", role: "assistant", model: "claude-sonnet-4-5", usage };
     add("assistant", { message: { ...message, id: `msg_${turn}a`, content: [call] } });
-    const output = text(7, 1_500 + (turn % 7) * 200);
+    const output = text(2, 1_500 + (turn % 7) * 200);
     const result = { type: "tool_result", tool_use_id: `toolu_${turn}`, content: output };
     add("user", {
       message: { role: "user", content: [result] },
       toolUseResult: { stdout: output, stderr: "" },
     });
-    const answer = { type: "text", text: text(11, 900) };
+    const answer = { type: "text", text: text(3, 900) };
     add("assistant", { message: { ...message, id: `msg_${turn}b`, content: [answer] } });
     if (turn % 50 === 0) {
       written += writeSync(file, held.join(""));

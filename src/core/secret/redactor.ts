@@ -38,8 +38,11 @@ export interface Redactor {
   jsonText(text: string): string;
   /** The secrets of a text, in order, without overlaps. */
   find(text: string): readonly SecretPlace[];
-  /** Whether a text, JSON or plain, may hold a secret. Cheap; false is certain. */
-  suspects(text: string): boolean;
+  /**
+   * Whether a text, JSON or plain, may hold a secret. Cheap; false is certain. `bytes`: the same text, one byte
+   * for each character, where the caller has it.
+   */
+  suspects(text: string, bytes?: Uint8Array): boolean;
   /** The secrets of a text that is JSON or plain, as ranges of it. */
   places(text: string): readonly JsonPlace[];
   /** The name of a registered value in the text; null if there is none. */
@@ -120,9 +123,11 @@ export function makeRedactor(options: RedactorOptions = {}): Redactor {
   }
 
   /** For escaped text: whether it is worth parsing. */
-  const suspects = (text: string): boolean =>
-    grams.each(text, (entry, at) =>
-      isKnown(entry) ? text.startsWith(entry.text, at) : (entry.may?.(text, at) ?? true),
+  const suspects = (text: string, bytes?: Uint8Array): boolean =>
+    grams.each(
+      text,
+      (entry, at) => (isKnown(entry) ? text.startsWith(entry.text, at) : (entry.may?.(text, at) ?? true)),
+      bytes,
     ) || findEncoded(grams, text).length > 0;
 
   return {
@@ -299,33 +304,23 @@ class Grams {
 
   /**
    * Calls back with each entry that may begin at a position, until a callback returns true. Of four letters
-   * in a row the first three or the last three begin at an even position: only those are looked up.
+   * in a row the first three or the last three begin at an even position: only those are looked up. `given`
+   * is the text as bytes, one for each character. A callback must not search another text.
    */
-  each(text: string, call: (entry: KnownSecret | Look, at: number) => boolean): boolean {
-    for (let at = this.#next(text, 0); at >= 0; at = this.#next(text, at + 2)) {
+  each(
+    text: string,
+    call: (entry: KnownSecret | Look, at: number) => boolean,
+    given: Uint8Array | null = null,
+  ): boolean {
+    const bytes = given ?? (isAscii(text) ? scratch : null);
+    const nextAt = (from: number): number =>
+      bytes === null
+        ? nextInText(this.#table, text, from)
+        : nextInBytes(this.#table, bytes, from, text.length);
+    for (let at = nextAt(0); at >= 0; at = nextAt(at + 2)) {
       if (this.#begins(text, at - 1, call) || this.#begins(text, at, call)) return true;
     }
     return false;
-  }
-
-  /** The next even position with three known letters; -1 if there is none. */
-  #next(text: string, from: number): number {
-    const table = this.#table;
-    const last = text.length - 2;
-    if (from === 0 && isAscii(text)) {
-      // Reading bytes takes half as long.
-      for (let at = 0; at < last; at += 2) {
-        const three = next(next(next(0, scratch[at] ?? 0), scratch[at + 1] ?? 0), scratch[at + 2] ?? 0);
-        if (table[slot(three)] !== 0) return at;
-      }
-      return -1;
-    }
-    for (let at = from; at < last; at += 2) {
-      const first = next(0, text.charCodeAt(at));
-      const three = next(next(first, text.charCodeAt(at + 1)), text.charCodeAt(at + 2));
-      if (table[slot(three)] !== 0) return at;
-    }
-    return -1;
   }
 
   #begins(text: string, start: number, call: (entry: KnownSecret | Look, at: number) => boolean): boolean {
@@ -345,6 +340,27 @@ function isAscii(text: string): boolean {
   if (text.length > scratch.length) return false;
   const { read, written } = encoder.encodeInto(text, scratch);
   return read === text.length && written === text.length;
+}
+
+/** The next even position with three known letters; -1 if there is none. */
+function nextInText(table: Uint8Array, text: string, from: number): number {
+  const last = text.length - 2;
+  for (let at = from; at < last; at += 2) {
+    const first = next(0, text.charCodeAt(at));
+    const three = next(next(first, text.charCodeAt(at + 1)), text.charCodeAt(at + 2));
+    if (table[slot(three)] !== 0) return at;
+  }
+  return -1;
+}
+
+/** The same for bytes: reading those takes half as long. */
+function nextInBytes(table: Uint8Array, bytes: Uint8Array, from: number, length: number): number {
+  const last = length - 2;
+  for (let at = from; at < last; at += 2) {
+    const three = next(next(next(0, bytes[at] ?? 0), bytes[at + 1] ?? 0), bytes[at + 2] ?? 0);
+    if (table[slot(three)] !== 0) return at;
+  }
+  return -1;
 }
 
 const none: readonly (KnownSecret | Look)[] = [];

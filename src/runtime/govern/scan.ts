@@ -13,7 +13,7 @@ import type { Store } from "../../store/port.ts";
 import { contentOf } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
 import type { IndexProgress } from "../read/projection.ts";
-import { secretInBytes, textIn, vocabulary } from "../log/redact.ts";
+import { secretInBytes, textIn, unpackedBytes, vocabulary } from "../log/redact.ts";
 
 /** Options of `engine.scan`. */
 export interface ScanOptions {
@@ -127,7 +127,7 @@ function makeLooker(store: Store, redactor: Redactor): (record: StoredRecord) =>
     if (known !== undefined) return known;
     const parts: Uint8Array[] = [];
     for await (const chunk of (await store.blob(hash)) ?? []) parts.push(chunk);
-    const bytes = Buffer.concat(parts);
+    const bytes = unpackedBytes(Buffer.concat(parts));
     const text = textIn(bytes);
     const name = text === null ? secretInBytes(redactor, bytes) : null;
     const found =

@@ -7,6 +7,7 @@ import type { Binding } from "../../core/tool/commands.ts";
 import * as z from "zod";
 import { entryOf, eventTypes } from "../../core/catalog.ts";
 import { SkeinError } from "../../core/error.ts";
+import { zstdDecompressSync } from "node:zlib";
 import { limit } from "../../core/limit.ts";
 import { makeRedactor, mayRegister, type Redactor } from "../../core/secret/redactor.ts";
 import type { Store } from "../../store/port.ts";
@@ -203,6 +204,24 @@ export function textIn(bytes: Uint8Array): string | null {
   }
 }
 
+const zstdMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+/** What a compressed blob may hold at least, however small it is; beyond that, so many times its size. */
+const unpackedBytesMin = 16_777_216;
+const unpackedTimesMax = 200;
+
+const isZstd = (bytes: Uint8Array): boolean => zstdMagic.equals(bytes.subarray(0, zstdMagic.length));
+
+/** The content of a zstd frame, as the original of an import is kept; other bytes as they are. */
+export function unpackedBytes(bytes: Uint8Array): Uint8Array {
+  if (!isZstd(bytes)) return bytes;
+  const most = Math.max(unpackedBytesMin, bytes.length * unpackedTimesMax);
+  try {
+    return zstdDecompressSync(bytes, { maxOutputLength: Math.min(textBytesMax, most) });
+  } catch {
+    return bytes;
+  }
+}
+
 const windowBytes = 1_048_576;
 
 export function secretInBytes(redactor: Redactor, bytes: Uint8Array): string | null {
@@ -229,7 +248,13 @@ export function watchBytes(redactor: Redactor): (bytes: Uint8Array) => string | 
   };
 }
 
-/** Passes chunks on once it is certain that no registered value begins in them. */
+/** A longer compressed blob is searched as it is. */
+const packedBytesMax = 8_388_608;
+
+/**
+ * Passes chunks on once it is certain that no registered value begins in them; of a compressed blob, the last
+ * one once none is in its content.
+ */
 export async function* watchedChunks(
   { redactor }: Pick<World, "redactor">,
   chunks: AsyncIterable<Uint8Array>,
@@ -237,12 +262,23 @@ export async function* watchedChunks(
 ): AsyncGenerator<Uint8Array> {
   const look = redactor === undefined ? () => null : watchBytes(redactor);
   let held: Uint8Array | null = null;
+  let packed: Uint8Array[] | null = null;
+  let size = 0;
   for await (const chunk of chunks) {
     const name = look(chunk);
     if (name !== null) throw found(name);
+    if (held === null && isZstd(chunk)) packed = [];
+    size += chunk.length;
+    if (size > packedBytesMax) packed = null;
+    packed?.push(chunk.slice());
     if (held !== null) yield held;
     held = chunk;
   }
+  const name =
+    packed === null || redactor === undefined
+      ? null
+      : secretInBytes(redactor, unpackedBytes(Buffer.concat(packed)));
+  if (name !== null) throw found(name);
   if (held !== null) yield held;
 }
 

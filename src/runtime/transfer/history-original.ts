@@ -1,8 +1,9 @@
 /**
  * The original of a transcript on its way into the store: redacted line by line, with a report of what was
- * found where, and kept in pieces. A source that has grown shares all pieces but its last ones.
+ * found where, and kept in compressed pieces. A source that has grown shares all pieces but its last ones.
  */
 import { isUtf8 } from "node:buffer";
+import { constants, zstdCompressSync } from "node:zlib";
 import type { ContentOf } from "../../core/catalog.ts";
 import type { Redactor } from "../../core/secret/redactor.ts";
 import { redactSource } from "../../core/secret/source-redaction.ts";
@@ -51,7 +52,12 @@ export class RedactionCounter {
 /** Small enough that a source that grows writes little again. */
 const pieceBytes = 4_000_000;
 
-/** Stores the redacted bytes as blobs, and returns a block for each. */
+/** The media type of a piece. */
+const originalType = "application/zstd";
+/** The records hold the same texts already, so that the original costs little beside them. */
+const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+
+/** Stores the redacted bytes as blobs, each a zstd frame, and returns a block for each. */
 export async function keepOriginal(
   { store, world }: Pick<Deps, "store" | "world">,
   chunks: AsyncIterable<Uint8Array>,
@@ -61,10 +67,10 @@ export async function keepOriginal(
   let held: Uint8Array[] = [];
   let size = 0;
   const keep = async (): Promise<void> => {
-    const bytes = Buffer.concat(held);
+    const bytes = zstdCompressSync(Buffer.concat(held), packing);
     const blob = world.hashBytes(bytes);
     await store.putBlob(blob, chunksOf(bytes), { begins: true });
-    blocks.push({ type: "file", blob, mediaType: "application/octet-stream", name });
+    blocks.push({ type: "file", blob, mediaType: originalType, name });
     held = [];
     size = 0;
   };
@@ -138,7 +144,7 @@ function redactLines(
   counter: RedactionCounter,
 ): Buffer {
   // One character a byte: a registered value is also searched for in this form.
-  if (!redactor.suspects(bytes.toString("latin1"))) return bytes;
+  if (!redactor.suspects(bytes.toString("latin1"), bytes)) return bytes;
   if (isDocument(bytes)) return redactUnit(redactor, bytes, source, counter);
   const lines: Buffer[] = [];
   for (let at = 0; at < bytes.length;) {

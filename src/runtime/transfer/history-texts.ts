@@ -36,18 +36,30 @@ type Hasher = Pick<Deps["world"], "digest">;
 
 const nothing = "0".repeat(64);
 
-/** The digest with one more entry. */
-export function addTexts(world: Hasher, before: TextDigest | null, entry: ForeignEntry): TextDigest {
-  return digestAfter(world, before === null ? nothing : chainOf(world, before), entry);
+/** A digest whose last entry is at hand: only the one that is stored needs the digest of its text, too. */
+export interface TextChain {
+  readonly before: string;
+  readonly last: string;
+  readonly entry: ForeignEntry;
 }
 
-function digestAfter(world: Hasher, before: string, entry: ForeignEntry): TextDigest {
+/** The chain with one more entry. */
+export const addTexts = (world: Hasher, before: TextChain | null, entry: ForeignEntry): TextChain =>
+  chainAfter(world, before === null ? nothing : chainOf(world, before), entry);
+
+const chainAfter = (world: Hasher, before: string, entry: ForeignEntry): TextChain => ({
+  before,
+  last: world.digest("", contentOf(entry)),
+  entry,
+});
+
+/** As it is stored. */
+export function textDigest(world: Hasher, { before, last, entry }: TextChain): TextDigest {
   const text = textOf(entry);
-  const last = world.digest("", contentOf(entry));
   return { before, last, text: world.digest("", text), chars: text.length };
 }
 
-const chainOf = (world: Hasher, { before, last }: TextDigest): string =>
+const chainOf = (world: Hasher, { before, last }: TextChain): string =>
   world.digest("", `${before}\n${last}`);
 
 /**
@@ -95,10 +107,10 @@ export async function compareTexts(
     entry,
     isQuick,
   }: { readonly known: number; readonly entry: KnownEntry; readonly isQuick: boolean },
-): Promise<TextDigest | "changed"> {
+): Promise<TextChain | "changed"> {
   if (stored !== null && !isTextOf(world, stored, entry.part)) return "changed";
-  if (stored !== null && isQuick) return digestAfter(world, stored.before, entry.whole);
-  let texts: TextDigest | null = null;
+  if (stored !== null && isQuick) return chainAfter(world, stored.before, entry.whole);
+  let texts: TextChain | null = null;
   for await (const one of source.entries(source.plan.entries.slice(0, known - 1)))
     texts = addTexts(world, texts, one);
   const now = addTexts(world, texts, entry.whole);

@@ -28,7 +28,15 @@ import { countedElsewhere } from "./history-family.ts";
 import { forkExported, openFor } from "./history-open.ts";
 import { addId, idChain, keptStarts, noIds, type IdChain } from "./history-order.ts";
 import { continued, restOfAnswer, type AnswerRest } from "./history-rest.ts";
-import { addTexts, compareTexts, isUnchanged, lastImport, type TextDigest } from "./history-texts.ts";
+import {
+  addTexts,
+  compareTexts,
+  isUnchanged,
+  lastImport,
+  textDigest,
+  type TextChain,
+  type TextDigest,
+} from "./history-texts.ts";
 import {
   keepOriginal,
   RedactionCounter,
@@ -244,7 +252,7 @@ interface Addition {
   /** What the last of those entries has gained. */
   readonly rest: AnswerRest | null;
   /** The texts of the entries that the log holds. */
-  readonly texts: TextDigest | null;
+  readonly texts: TextChain | null;
   /** Ids of answers whose tokens count in another session. */
   readonly copied: () => Promise<ReadonlySet<string>>;
 }
@@ -290,7 +298,7 @@ async function addEntries(
           body: { ...body, ...said.body },
           content: {
             sourceId: cut(source.plan.header.sourceId),
-            ...(texts === null ? {} : { texts }),
+            ...(texts === null ? {} : { texts: textDigest(deps.world, texts) }),
             ...said.content,
           },
         },

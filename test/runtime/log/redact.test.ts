@@ -1,6 +1,7 @@
 /** Secrets at the doors of the engine: which values are registered, and what becomes of bytes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { zstdCompressSync } from "node:zlib";
 import { SkeinError } from "../../../src/core/error.ts";
 import { limit } from "../../../src/core/limit.ts";
 import { makeRedactor, type Redactor } from "../../../src/core/secret/redactor.ts";
@@ -20,6 +21,7 @@ import {
   secretInBytes,
   textIn,
   watchBytes,
+  unpackedBytes,
   watchedChunks,
 } from "../../../src/runtime/log/redact.ts";
 
@@ -184,6 +186,30 @@ test("chunks are given on once no value can begin in them", async () => {
   assert.deepEqual(await passed(holding(), "one", "hunter-", "hunter-22"), ["one", "holds DB"]);
   assert.deepEqual(await passed({}, "hunter-", "hunter-22"), ["hunter-", "hunter-22"]);
   assert.deepEqual(await passed(holding()), []);
+});
+
+test("a registered value is found in compressed bytes, and damaged ones stay as they are", async () => {
+  const words = Array.from({ length: 500 }, (_, at) => `word-${(at * 7_919) % 1_000}`).join(" ");
+  const packed = zstdCompressSync(Buffer.from(`${words} ${secret} ${words}`));
+  assert.equal(packed.includes(secret), false, "the value is compressed");
+  const found = (name: string): SkeinError => new SkeinError("invalid", `holds ${name}`);
+  const pass = async (bytes: Uint8Array): Promise<number> => {
+    let length = 0;
+    for await (const chunk of watchedChunks(holding(), halves(bytes), found)) length += chunk.length;
+    return length;
+  };
+  async function* halves(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+    yield bytes.subarray(0, 10);
+    yield bytes.subarray(10);
+  }
+  await assert.rejects(pass(packed), /holds DB/);
+  const other = zstdCompressSync(Buffer.from("plain ".repeat(100)));
+  assert.equal(await pass(other), other.length);
+  const damaged = packed.subarray(0, -5);
+  assert.equal(await pass(damaged), damaged.length);
+  assert.equal(unpackedBytes(damaged), damaged);
+  const bomb = zstdCompressSync(Buffer.alloc(17_000_000));
+  assert.equal(unpackedBytes(bomb), bomb);
 });
 
 test("bytes are cut into chunks of at most one length, with nothing lost", () => {

@@ -1,5 +1,6 @@
 /** Conversations of other tools: imported once, continued where they stopped, never run before a review. */
 import assert from "node:assert/strict";
+import { zstdDecompressSync } from "node:zlib";
 import { test } from "node:test";
 import { Engine } from "../../../src/runtime/engine/engine.ts";
 import type { Session } from "../../../src/runtime/engine/session.ts";
@@ -53,8 +54,9 @@ test("an import keeps calls, usage, tasks, times and the original, and waits for
     body: Record<string, unknown>;
   };
   assert.deepEqual([body["entries"], body["records"], body["unknown"]], [4, 4, 1]);
-  const [original] = content["blocks"] as { blob: string }[];
-  assert.equal(Buffer.from(await engine.blob(original!.blob)).toString(), JSON.stringify(first));
+  const [original] = content["blocks"] as { blob: string; mediaType: string }[];
+  assert.equal(original!.mediaType, "application/zstd");
+  assert.equal(zstdDecompressSync(await engine.blob(original!.blob)).toString(), JSON.stringify(first));
   assert.equal((await engine.sessions()).rows[0]?.name, "Rates [31m of November");
   assert.equal((await engine.verify()).ok, true);
   assert.equal((await engine.sessions({ text: "base: 4.1" })).rows.length, 0);

@@ -7,6 +7,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { after, test } from "node:test";
+import { zstdDecompressSync } from "node:zlib";
 import { Engine } from "../../../src/runtime/engine/engine.ts";
 import { importTranscripts, type ImportedTranscript } from "../../../src/transcripts/transcripts.ts";
 import { unreferredMs } from "../../../src/store/blob-pieces.ts";
@@ -125,7 +126,8 @@ function storedBytes({ path }: FilePlace): Buffer {
 async function originalOf(place: FilePlace, session: string): Promise<Buffer> {
   const events = await all((await place.engine.session(session)).events({ types: ["source.imported"] }));
   const { blocks } = events.at(-1)!.content as { blocks: { blob: string }[] };
-  return Buffer.concat(await Promise.all(blocks.map(({ blob }) => place.engine.blob(blob))));
+  const pieces = await Promise.all(blocks.map(({ blob }) => place.engine.blob(blob)));
+  return Buffer.concat(pieces.map((piece) => zstdDecompressSync(piece)));
 }
 
 const needles = [...letters.map(token), ...letters.map((one) => token(one).slice(0, 16)), registered, word];
@@ -184,6 +186,9 @@ test("verbatim keeps the original byte for byte, and says so", async () => {
   ).slice(-1);
   assert.equal((event!.body as { verbatim?: boolean }).verbatim, true);
   assert.ok(storedBytes(place).includes(token("c")));
+  const engine = new Engine({ store: place.store, world: place.world, secrets: { DB_PASSWORD: registered } });
+  const { findings } = await engine.scan({ session: session! });
+  assert.ok(findings.some(({ where, type }) => where === "blob" && type === "source.imported"));
 });
 
 test("a source that has grown stores its last pieces only", async () => {

@@ -465,9 +465,10 @@ async function* originalOf(
     return;
   }
   const whole: SourceRange = found.piece ?? { file, from: 0, to: found.bytes };
+  const chunk = Buffer.allocUnsafeSlow(Math.min(chunkBytes, Math.max(0, whole.to - whole.from)));
   for (let from = whole.from; from < whole.to; from += chunkBytes) {
     const source = { file: whole.file, from, to: Math.min(whole.to, from + chunkBytes) };
-    yield { bytes: await open.bytes(source), source };
+    yield { bytes: await open.bytes(source, chunk), source };
   }
 }
 

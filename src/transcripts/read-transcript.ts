@@ -45,8 +45,8 @@ export interface OpenTranscript extends AsyncDisposable {
   entries(): AsyncGenerator<ForeignEntry>;
   /** Any planned entry: of a branch, of a child. */
   entry(planned: PlannedEntry): Promise<ForeignEntry>;
-  /** The bytes of a range, exactly as the source has them. A database row is its JSON. */
-  bytes(range: SourceRange): Promise<Buffer>;
+  /** The bytes of a range, exactly as the source has them; in `into`, if they fit. A database row is its JSON. */
+  bytes(range: SourceRange, into?: Buffer): Promise<Buffer>;
   close(): Promise<void>;
 }
 
@@ -111,7 +111,7 @@ async function openOnce(
     async *entries() {
       for (const planned of plan.entries) yield await entry(planned);
     },
-    bytes: (range) => folder.readBytes(range),
+    bytes: (range, into) => folder.readBytes(range, into),
     close: () => folder.close(),
     [Symbol.asyncDispose]: () => folder.close(),
   };

@@ -232,7 +232,7 @@ function fitting(
   bytesMax: number,
 ): { readonly text: string; readonly bytes: number } {
   // A getter may have returned another value than the validated one.
-  if (/\\u(?:0000|d[89a-f])/.test(text)) checkJson(what, JSON.parse(text));
+  if (text.includes("\\u") && /\\u(?:0000|d[89a-f])/.test(text)) checkJson(what, JSON.parse(text));
   const bytes = Buffer.byteLength(text);
   if (bytes > bytesMax) {
     throw new SkeinError("invalid", `${what}: expected at most ${bytesMax} bytes, got ${bytes}`, {

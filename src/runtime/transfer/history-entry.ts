@@ -104,6 +104,7 @@ async function callEntry(
   const keep = async (name: string, value: unknown): Promise<unknown> => {
     if (value === undefined) return undefined;
     const isText = typeof value === "string";
+    if (!isText && isShort(value, textCharsMax)) return storable(value);
     const whole = isText ? value : JSON.stringify(value);
     if (whole.length <= textCharsMax) return storable(value);
     const text = isText ? world.safe(whole) : world.safeJson(whole);
@@ -133,6 +134,21 @@ async function callEntry(
       blocks: blocks.length === 0 ? undefined : blocks,
     }),
   };
+}
+
+/** Whether its JSON certainly has at most so many characters. Cheaper than to write it. */
+const isShort = (value: unknown, charsMax: number): boolean => charsLeft(value, charsMax) >= 0;
+
+/** An escaped character takes six, a number at most 25. A list counts as 200: few lie within each other. */
+function charsLeft(value: unknown, left: number): number {
+  if (typeof value === "string") return left - 6 * value.length - 3;
+  if (typeof value !== "object" || value === null) return left - 25;
+  let rest = left - 200;
+  for (const [name, one] of Object.entries(value)) {
+    if (rest < 0) return rest;
+    rest = charsLeft(one, rest - 6 * name.length - 4);
+  }
+  return rest;
 }
 
 async function blocksOf(world: EntryWorld, blocks: readonly TranscriptBlock[]): Promise<ContentBlock[]> {

@@ -2,7 +2,7 @@
  * The original of a transcript on its way into the store: redacted line by line, with a report of what was
  * found where, and kept in compressed pieces. A source that has grown shares all pieces but its last ones.
  */
-import { isUtf8 } from "node:buffer";
+import { isAscii, isUtf8 } from "node:buffer";
 import { constants, zstdCompressSync } from "node:zlib";
 import type { ContentOf } from "../../core/catalog.ts";
 import type { Redactor } from "../../core/secret/redactor.ts";
@@ -13,6 +13,7 @@ import { chunksOf } from "../log/redact.ts";
 
 /** Bytes of the source, and where they lie. */
 export interface OriginalChunk {
+  /** Valid until the next chunk is asked for. */
   readonly bytes: Uint8Array;
   readonly source: SourceRange;
   /** A row of a database: its JSON as bytes, and its row id as the range. */
@@ -54,6 +55,7 @@ const pieceBytes = 4_000_000;
 
 /** The media type of a piece. */
 const originalType = "application/zstd";
+
 /** The records hold the same texts already, so that the original costs little beside them. */
 const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
@@ -64,23 +66,31 @@ export async function keepOriginal(
   name: string,
 ): Promise<NonNullable<ContentOf<"source.imported">["blocks"]>> {
   const blocks: { type: "file"; blob: string; mediaType: string; name: string }[] = [];
-  let held: Uint8Array[] = [];
+  let held = Buffer.alloc(0);
   let size = 0;
   const keep = async (): Promise<void> => {
-    const bytes = zstdCompressSync(Buffer.concat(held), packing);
+    const bytes = zstdCompressSync(held.subarray(0, size), packing);
     const blob = world.hashBytes(bytes);
     await store.putBlob(blob, chunksOf(bytes), { begins: true });
     blocks.push({ type: "file", blob, mediaType: originalType, name });
-    held = [];
     size = 0;
   };
   for await (const chunk of chunks) {
-    held.push(chunk);
+    held = withRoom(held, size, chunk.length);
+    held.set(chunk, size);
     size += chunk.length;
     if (size >= pieceBytes) await keep();
   }
   if (size > 0) await keep();
   return blocks;
+}
+
+/** The same bytes with room for more. */
+function withRoom(held: Buffer<ArrayBuffer>, size: number, more: number): Buffer<ArrayBuffer> {
+  if (size + more <= held.length) return held;
+  const larger = Buffer.allocUnsafeSlow(Math.max(size + more, Math.min(2 * held.length, 2 * pieceBytes)));
+  held.copy(larger, 0, 0, size);
+  return larger;
 }
 
 /** A longer line is redacted in parts, as plain text. */
@@ -112,11 +122,21 @@ export async function* redactOriginal(
       continue;
     }
     const isFirst: boolean = held === null;
-    const all: Buffer = held === null ? next : Buffer.concat([held.bytes, next]);
-    const from: number = held?.source.from ?? source.from;
+    let [rest, from]: [Buffer, number] = [next, source.from];
+    const end: number = held === null || held.isDocument ? 0 : next.indexOf(newline) + 1;
+    if (held !== null && end > 0) {
+      // Only the line that two chunks share is copied.
+      const line = Buffer.concat([held.bytes, next.subarray(0, end)]);
+      yield redact(line, { ...held.source, to: source.from + end });
+      [rest, from] = [next.subarray(end), source.from + end];
+      held = { ...held, bytes: nothing };
+    } else if (held !== null) {
+      [rest, from] = [Buffer.concat([held.bytes, next]), held.source.from];
+    }
+    const all: Buffer = rest;
     const isDocument: boolean = isFirst ? beginsDocument(all) : (held?.isDocument ?? false);
     const whole = { ...source, from };
-    const cut: number = isDocument && all.length < lineBytesMax ? 0 : all.lastIndexOf(0x0a) + 1;
+    const cut: number = isDocument && all.length < lineBytesMax ? 0 : all.lastIndexOf(newline) + 1;
     if (cut === 0 && all.length > lineBytesMax) {
       const { clean, read } = redactPart(redactor, all, whole, counter);
       yield clean;
@@ -125,10 +145,14 @@ export async function* redactOriginal(
     }
     if (cut > 0) yield redact(all.subarray(0, cut), { ...whole, to: from + cut });
     const keepsDocument: boolean = isDocument && cut === 0;
-    held = { bytes: all.subarray(cut), source: { ...whole, from: from + cut }, isDocument: keepsDocument };
+    const left: Buffer = cut === 0 && !isFirst ? all : Buffer.from(all.subarray(cut));
+    held = { bytes: left, source: { ...whole, from: from + cut }, isDocument: keepsDocument };
   }
   if (held !== null && held.bytes.length > 0) yield redact(held.bytes, held.source);
 }
+
+const newline = 0x0a;
+const nothing = Buffer.alloc(0);
 
 /** A JSON document over several lines is read as a whole: no line of it parses. */
 function beginsDocument(bytes: Buffer): boolean {
@@ -143,18 +167,34 @@ function redactLines(
   source: SourceRange,
   counter: RedactionCounter,
 ): Buffer {
-  // One character a byte: a registered value is also searched for in this form.
-  if (!redactor.suspects(bytes.toString("latin1"), bytes)) return bytes;
-  if (isDocument(bytes)) return redactUnit(redactor, bytes, source, counter);
+  if (!beginsWithJsonLine(bytes)) {
+    // One character a byte: a registered value is also searched for in this form.
+    if (!redactor.suspects(bytes.toString("latin1"), bytes)) return bytes;
+    if (isDocument(bytes)) return redactUnit(redactor, bytes, source, counter);
+  }
   const lines: Buffer[] = [];
+  let isClean = true;
   for (let at = 0; at < bytes.length;) {
-    const next = bytes.indexOf(0x0a, at);
+    const next = bytes.indexOf(newline, at);
     const end = next === -1 ? bytes.length : next + 1;
-    const from = source.from + at;
-    lines.push(redactUnit(redactor, bytes.subarray(at, end), { ...source, from }, counter));
+    const line = bytes.subarray(at, end);
+    const clean = redactLine(redactor, line, { ...source, from: source.from + at }, counter);
+    isClean &&= clean === line;
+    lines.push(clean);
     at = end;
   }
-  return Buffer.concat(lines);
+  return isClean ? bytes : Buffer.concat(lines);
+}
+
+const redactLine: typeof redactUnit = (redactor, line, source, counter) =>
+  isAscii(line) && !redactor.suspects(line.toString("latin1"), line)
+    ? line
+    : redactUnit(redactor, line, source, counter);
+
+/** Then no JSON over several lines begins with it. */
+function beginsWithJsonLine(bytes: Buffer): boolean {
+  const end = bytes.indexOf(newline);
+  return end !== -1 && isJson(bytes.toString("utf8", 0, end));
 }
 
 /** Redacts one line, or a whole document. */
@@ -176,10 +216,13 @@ function redactUnit(
 
 /** JSON over several lines. */
 function isDocument(bytes: Buffer): boolean {
-  const end = bytes.indexOf(0x0a);
-  if (end === -1 || end === bytes.length - 1) return false;
+  const end = bytes.indexOf(newline);
+  return end !== -1 && end !== bytes.length - 1 && isJson(bytes.toString("utf8"));
+}
+
+function isJson(text: string): boolean {
   try {
-    JSON.parse(bytes.toString("utf8"));
+    JSON.parse(text);
     return true;
   } catch {
     return false;

@@ -2,7 +2,7 @@
  * The files of a root: listed once, read by ranges, never beyond the root or the size noted at the start.
  * Archives, compressed files and databases are read from copies in a scratch folder that `close` removes.
  */
-import { lstatSync, mkdtempSync, readdirSync, realpathSync, rmSync, statSync } from "node:fs";
+import { lstatSync, mkdtempSync, readdirSync, readSync, realpathSync, rmSync, statSync } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, sep } from "node:path";
@@ -33,11 +33,13 @@ const maxFiles = 500_000;
 const maxDepth = 12;
 const chunkBytes = 1024 * 1024;
 const windowBytes = 256 * 1024;
+const noBytes = Buffer.alloc(0);
 
 interface OpenFile {
   readonly handle: FileHandle;
   readonly bytes: number;
-  window: { readonly from: number; readonly data: Buffer };
+  /** The part that was read last. */
+  readonly window: { from: number; length: number; data: Buffer };
 }
 
 /** One root: a folder, or the folder of a file that was given. */
@@ -178,31 +180,36 @@ export class SourceFolder {
     splitter.end();
   }
 
-  /** The bytes of a range, as the source has them. */
-  async read({ file, from, to }: SourceRange): Promise<Buffer> {
-    const opened = await this.#file(file);
-    const end = Math.min(to, opened.bytes);
+  /** The bytes of a range, as the source has them; in `into`, if they fit. */
+  async read(range: SourceRange, into: Buffer = noBytes): Promise<Buffer> {
+    const opened = await this.#file(range.file);
+    const length = Math.max(0, Math.min(range.to, opened.bytes) - range.from);
+    const bytes = length <= into.length ? into.subarray(0, length) : Buffer.allocUnsafeSlow(length);
+    fill(range.file, opened, bytes, range.from);
+    return bytes;
+  }
+
+  /** The same; the bytes are valid until the next call. */
+  #window(opened: OpenFile, { file, from, to }: SourceRange): Buffer {
     const { window } = opened;
-    if (from < window.from || end > window.from + window.data.length) {
-      const length = Math.min(Math.max(end - from, windowBytes), opened.bytes - from);
-      const data = Buffer.alloc(Math.max(0, length));
-      let filled = 0;
-      while (filled < data.length) {
-        const piece = opened.handle.read(data, filled, data.length - filled, from + filled);
-        const { bytesRead } = await readable(file, piece);
-        if (bytesRead === 0) throw changedWhileRead(file);
-        filled += bytesRead;
-      }
-      opened.window = { from, data };
+    const end = Math.min(to, opened.bytes);
+    if (from < window.from || end > window.from + window.length) {
+      const length = Math.max(0, Math.min(Math.max(end - from, windowBytes), opened.bytes - from));
+      // Most records are small: a buffer for a large one is not kept.
+      const isReused = window.data.length >= length && window.data.length <= windowBytes;
+      if (!isReused) window.data = Buffer.allocUnsafeSlow(length);
+      window.length = 0;
+      fill(file, opened, window.data.subarray(0, length), from);
+      Object.assign(window, { from, length });
     }
-    return opened.window.data.subarray(from - opened.window.from, end - opened.window.from);
+    return window.data.subarray(from - window.from, end - window.from);
   }
 
   /** As `read`, and for a row of a database its JSON. */
-  async readBytes(range: SourceRange): Promise<Buffer> {
+  async readBytes(range: SourceRange, into?: Buffer): Promise<Buffer> {
     const [database] = this.#tableOf(range.file);
     return database === undefined
-      ? this.read(range)
+      ? this.read(range, into)
       : // A row that a damaged database no longer finds.
         Buffer.from(JSON.stringify((await this.readValue(range)) ?? null));
   }
@@ -211,7 +218,7 @@ export class SourceFolder {
   async readValue(range: SourceRange): Promise<unknown> {
     const [database, table] = this.#tableOf(range.file);
     if (database !== undefined) return readRow(database, table, range.from);
-    const bytes = await this.read(range);
+    const bytes = this.#window(this.#open.get(range.file) ?? (await this.#file(range.file)), range);
     try {
       return JSON.parse(bytes.toString("utf8"));
     } catch {
@@ -255,7 +262,7 @@ export class SourceFolder {
     if (this.#open.size >= 64) await this.#closeFiles();
     const handle = await readable(file, open(await readable(file, this.#pathOf(file)), "r"));
     const { size } = await handle.stat();
-    const opened = { handle, bytes: size, window: { from: 0, data: Buffer.alloc(0) } };
+    const opened = { handle, bytes: size, window: { from: 0, length: 0, data: Buffer.alloc(0) } };
     this.#open.set(file, opened);
     return opened;
   }
@@ -320,6 +327,23 @@ export class SourceFolder {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+}
+
+/** Reads a part of a file, without waiting: it is small, and each record would take several promises. */
+function fill(file: string, { handle }: OpenFile, bytes: Buffer, from: number): void {
+  for (let filled = 0; filled < bytes.length;) {
+    const bytesRead = readNow(file, handle, bytes.subarray(filled), from + filled);
+    if (bytesRead === 0) throw changedWhileRead(file);
+    filled += bytesRead;
+  }
+}
+
+function readNow(file: string, { fd }: FileHandle, to: Buffer, from: number): number {
+  try {
+    return readSync(fd, to, 0, to.length, from);
+  } catch (error) {
+    throw asUnreadable(file, error);
   }
 }
 

@@ -45,7 +45,7 @@ export interface OpenTranscript extends AsyncDisposable {
   entries(): AsyncGenerator<ForeignEntry>;
   /** Any planned entry: of a branch, of a child. */
   entry(planned: PlannedEntry): Promise<ForeignEntry>;
-  /** The bytes of a range, exactly as the source has them; in `into`, if they fit. A database row is its JSON. */
+  /** The bytes of a range as the source has them; in `into`, if they fit. A row of a database is its JSON. */
   bytes(range: SourceRange, into?: Buffer): Promise<Buffer>;
   close(): Promise<void>;
 }

@@ -16,8 +16,7 @@ import type { IndexEntry, SpendField, Store } from "../../store/port.ts";
 import { readContent } from "../read/content.ts";
 
 /** Types that leave the index unchanged. A rewind changes only the status there. */
-const quiet =
-  /^(x\.|input\.|item\.|scratch\.|lease\.|tool\.|message\.|checkpoint\.|budget\.|resource\.|(answer|call|source)\.imported$)/;
+const quiet = /^(x|input|item|scratch|lease|tool|message|checkpoint|budget|resource)\.|\.imported$/;
 
 export const touchesIndex = (before: State, events: readonly DraftEvent[]): boolean =>
   events.some((event) => !quiet.test(event.type) || touchesOutbox(event)) || touchesInbox(before, events);

@@ -111,8 +111,8 @@ export async function* redactOriginal(
   let held: { bytes: Buffer; source: SourceRange; isDocument: boolean } | null = null;
   const redact = (bytes: Buffer, source: SourceRange): Buffer =>
     redactLines(redactor, bytes, source, counter);
-  for await (const { bytes, source, isRow = false } of chunks) {
-    const next = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  for await (const { bytes: given, source, isRow = false } of chunks) {
+    const next = Buffer.from(given.buffer, given.byteOffset, given.length);
     if (held !== null && (isRow || held.source.file !== source.file || held.source.to !== source.from)) {
       if (held.bytes.length > 0) yield redact(held.bytes, held.source);
       held = null;
@@ -122,30 +122,30 @@ export async function* redactOriginal(
       continue;
     }
     const isFirst: boolean = held === null;
-    let [rest, from]: [Buffer, number] = [next, source.from];
+    let [all, from, isOwn]: [Buffer, number, boolean] = [next, source.from, false];
     const end: number = held === null || held.isDocument ? 0 : next.indexOf(newline) + 1;
     if (held !== null && end > 0) {
       // Only the line that two chunks share is copied.
       const line = Buffer.concat([held.bytes, next.subarray(0, end)]);
       yield redact(line, { ...held.source, to: source.from + end });
-      [rest, from] = [next.subarray(end), source.from + end];
+      [all, from] = [next.subarray(end), source.from + end];
       held = { ...held, bytes: nothing };
     } else if (held !== null) {
-      [rest, from] = [Buffer.concat([held.bytes, next]), held.source.from];
+      [all, from, isOwn] = [Buffer.concat([held.bytes, next]), held.source.from, true];
     }
-    const all: Buffer = rest;
     const isDocument: boolean = isFirst ? beginsDocument(all) : (held?.isDocument ?? false);
     const whole = { ...source, from };
     const cut: number = isDocument && all.length < lineBytesMax ? 0 : all.lastIndexOf(newline) + 1;
     if (cut === 0 && all.length > lineBytesMax) {
       const { clean, read } = redactPart(redactor, all, whole, counter);
       yield clean;
-      held = { bytes: all.subarray(read), source: { ...whole, from: from + read }, isDocument: false };
+      const bytes: Buffer = Buffer.from(all.subarray(read));
+      held = { bytes, source: { ...whole, from: from + read }, isDocument: false };
       continue;
     }
     if (cut > 0) yield redact(all.subarray(0, cut), { ...whole, to: from + cut });
     const keepsDocument: boolean = isDocument && cut === 0;
-    const left: Buffer = cut === 0 && !isFirst ? all : Buffer.from(all.subarray(cut));
+    const left: Buffer = cut === 0 && isOwn ? all : Buffer.from(all.subarray(cut));
     held = { bytes: left, source: { ...whole, from: from + cut }, isDocument: keepsDocument };
   }
   if (held !== null && held.bytes.length > 0) yield redact(held.bytes, held.source);

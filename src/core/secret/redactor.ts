@@ -39,8 +39,8 @@ export interface Redactor {
   /** The secrets of a text, in order, without overlaps. */
   find(text: string): readonly SecretPlace[];
   /**
-   * Whether a text, JSON or plain, may hold a secret. Cheap; false is certain. `bytes`: the same text, one byte
-   * for each character, where the caller has it.
+   * Whether a text, JSON or plain, may hold a secret. Cheap; false is certain. `bytes`: the same text, one
+   * byte for each character, where the caller has it.
    */
   suspects(text: string, bytes?: Uint8Array): boolean;
   /** The secrets of a text that is JSON or plain, as ranges of it. */

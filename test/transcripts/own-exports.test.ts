@@ -98,7 +98,8 @@ const adders: Readonly<Record<Tool, (text: string, turn: number) => string>> = {
   },
   codex(text, turn) {
     const counted = linesOf(text).findLast(({ payload }) => (payload as Line)["type"] === "token_count");
-    const { info } = counted?.["payload"] as {
+    assert.ok(counted !== undefined);
+    const { info } = counted["payload"] as {
       info: { total_token_usage: { input_tokens: number; output_tokens: number } };
     };
     const { input_tokens: input, output_tokens: output } = info.total_token_usage;
@@ -252,4 +253,32 @@ test("a fork by Codex of an export is recognized, and one of a rollout counts it
   const [input = 0] = await tokens(other.engine);
   assert.equal(input, 200 + 10 + 10 + 10);
   assert.equal(readFileSync(copy, "utf8").includes(id), true);
+});
+
+test("a mark that names no position of a session here is no mark", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const { session, path, text } = await exported(engine, "claude-code");
+  const { seq } = await (await engine.session(session)).head();
+  const marks = [
+    `${session}@${seq + 1}`,
+    `${session}@0`,
+    `${session}@-1`,
+    `${session}@1e9`,
+    `ses_${"0".repeat(26)}@1`,
+    "ses_",
+    7,
+    {},
+    null,
+  ];
+  const mark = /"skein":"[^"]*"/g;
+  for (const [at, wrong] of marks.entries()) {
+    const id = `0b6f9f5e-3a0c-4e0a-9d5e-${String(at).padStart(12, "0")}`;
+    const target = join(dirname(path), `${id}.jsonl`);
+    const lines = linesOf(text.replaceAll(mark, `"skein":${JSON.stringify(wrong)}`));
+    writeFileSync(target, textOf(lines.map((line) => ({ ...line, sessionId: id }))));
+    const one = await importPath(engine, "claude-code", target);
+    assert.deepEqual([one.status, one.origin], ["new", null], JSON.stringify(wrong));
+  }
+  assert.equal((await engine.verify()).ok, true);
 });

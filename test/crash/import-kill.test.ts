@@ -20,7 +20,7 @@ import { all, newPath, workspace } from "../runtime/place.ts";
 import { sliced } from "../slice.ts";
 import { freshSeed, makeRandom } from "./random.ts";
 
-const kills = sliced(5, 20);
+const kills = sliced(3, 20);
 const folder = mkdtempSync(join(tmpdir(), "skein-import-kill-"));
 after(() => rmSync(folder, { recursive: true }));
 

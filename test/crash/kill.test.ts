@@ -9,7 +9,7 @@ import { crash } from "./kill.ts";
 import { freshSeed } from "./random.ts";
 import { sliced } from "../slice.ts";
 
-const kills = sliced(30, 200);
+const kills = sliced(20, 200);
 
 test(`after ${kills} kills every acknowledged write is there, and every other whole or absent`, async (t) => {
   const seed = freshSeed();

@@ -242,7 +242,7 @@ describe("a runner that was stopped for longer than its lease", { concurrency: t
     const places = await prepare("calm", casts);
     const calm = await finishAll(places);
     const points = [...new Set(calm.flatMap(({ passed }) => passed))];
-    const tried = slicedEvery(points, 3, freshSeed());
+    const tried = slicedEvery(points, 5, freshSeed());
     const woken = await Promise.all(tried.map((point) => inPool(() => stopAt(point, calm))));
     assert.deepEqual(
       woken.flatMap(({ problems }) => problems),

@@ -80,7 +80,7 @@ const untilAsked = (passed: readonly string[]): readonly string[] =>
 
 describe("killed at every point", { concurrency: true }, () => {
   test("of a turn with one call, for each effect", async (t) => {
-    const { reports, all, points, problems } = await killEverywhere({ casts: solos, step: 2 });
+    const { reports, all, points, problems } = await killEverywhere({ casts: solos, step: 4 });
     assert.deepEqual(problems, []);
     const told = reports.map((report) => `${report.name}, ${report.point}: ${storyOf(report)}`);
     const rules = reports.map(({ name, point }) => `${name}, ${point}: ${expected(name, point)}`);
@@ -91,16 +91,16 @@ describe("killed at every point", { concurrency: true }, () => {
     t.diagnostic(`${reports.length} sessions killed at ${points.length} points`);
     // An answer without calls ends its turn in the same append: nobody dies in between.
     assert.equal(all.length, 22);
-    assert.equal(points.length, sliced(11, 22));
+    assert.ok(points.length >= sliced(5, 22), points.join(", "));
     // Five effects pass all points, four the 18 without the start of a tool.
     const whole = 5 * 22 + 4 * 18;
-    assert.ok(sliced(reports.length > whole / 3, reports.length === whole), `${reports.length} sessions`);
+    assert.ok(sliced(reports.length > whole / 6, reports.length === whole), `${reports.length} sessions`);
   });
 
   test("of the calls of a step that run side by side, and of those that follow one another", async (t) => {
     const later = /tool(\.settled)? [2-9]$/;
     const wanted = (passed: readonly string[]) => passed.filter((point) => later.test(point));
-    const { all, points, problems } = await killEverywhere({ casts: [ensemble], wanted, step: 4 });
+    const { all, points, problems } = await killEverywhere({ casts: [ensemble], wanted, step: 6 });
     assert.deepEqual(problems, []);
     t.diagnostic(`${points.length} points of ${all.length}`);
     assert.equal(all.length, 2 * 4 + 2 * 8);

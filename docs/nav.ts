@@ -62,7 +62,7 @@ const guides: NavGroup = {
     page("docs/triggers-files.md", "Files and Git", "wake a session when a file or a commit changes", nested),
     page("docs/tickets.md", "Tickets", "run a plan with one session for each ticket"),
     page("docs/transcripts.md", "Transcripts", "read, convert and write the sessions of other tools"),
-    page("docs/acp.md", "Editors (ACP)", "run sessions in Zed, JetBrains IDEs and Neovim"),
+    page("docs/acp.md", "Editors (ACP)", "run sessions in an editor, and other agents in a session"),
     page("docs/mcp.md", "Agents (MCP)", "give Claude Code, Cursor and others history, memory and handoffs"),
     page("docs/secrets.md", "Secrets", "keep keys and passwords out of the log"),
     page("docs/client.md", "Client", "call a server from Node or a browser with the library's types"),

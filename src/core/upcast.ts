@@ -17,6 +17,8 @@ export const steps: readonly Step[] = [
   // Version 2 marks an external call, and a session that waits for its result.
   { type: "tool.requested", from: 1, up: (body, content) => ({ body, content }) },
   { type: "session.suspended", from: 1, up: (body, content) => ({ body, content }) },
+  // Version 2 marks a request to an executor, which keeps its own context.
+  { type: "model.requested", from: 1, up: (body, content) => ({ body, content }) },
 ];
 
 export function upcast(

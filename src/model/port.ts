@@ -2,6 +2,7 @@
  * The model port: one stateless call of a model. Drivers (offline, the AI SDK) keep nothing between calls;
  * everything the model knows is in the parts of the call.
  */
+import type { TurnExecutor } from "../core/turn/executor.ts";
 import type { Metadata, ContextPart } from "../core/context/part.ts";
 
 /** A call of a model: the context and the limits. */
@@ -98,6 +99,8 @@ export interface Model {
   readonly facts: ModelFacts;
   /** Yields deltas, returns the whole answer. Throws only `ModelError`. */
   stream(call: ModelCall): AsyncGenerator<ModelDelta | ModelProgress, ModelAnswer, void>;
+  /** Another agent that runs whole turns; `stream` is then never called. */
+  readonly executor?: TurnExecutor;
 }
 
 /** The kinds of a `ModelError`. */

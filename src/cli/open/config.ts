@@ -18,14 +18,21 @@ export function configPath(env: Env): string {
   return join(env["XDG_CONFIG_HOME"] || join(homedir(), ".config"), "skein", "config.json");
 }
 
-export async function loadModels(world: World, env: Env = process.env): Promise<Models> {
+/** Dispose it to end the executors that it has started. */
+export async function loadModels(
+  world: World,
+  env: Env = process.env,
+): Promise<Models & Partial<AsyncDisposable>> {
   const [{ makeModels }, { offlineModel }] = await Promise.all([
     import("../../model/models.ts"),
     import("../../model/offline.ts"),
   ]);
   const config = await readConfig(env);
   const offline = offlineModel({ world, paceMs: offlinePaceMs(env) });
-  return makeModels({ env, offline, ...(config === null ? {} : { config }) });
+  const models = makeModels({ env, offline, ...(config === null ? {} : { config }) });
+  const { executors } = parts(readText(env) ?? "{}");
+  const { withExecutors } = await import("./executors.ts");
+  return withExecutors(models, { config: executors, path: configPath(env), world });
 }
 
 /** Null when there is none. */
@@ -34,9 +41,9 @@ async function readConfig(env: Env): Promise<ModelConfig | null> {
   if (text === null) return null;
   const path = configPath(env);
   const { parseModelConfig } = await import("../../model/model-config.ts");
-  const { whole, secrets } = parts(text);
+  const { whole, isWhole } = parts(text);
   // An invalid configuration is reported unchanged.
-  return parseModelConfig(secrets === undefined ? text : JSON.stringify(whole), path, env);
+  return parseModelConfig(isWhole ? text : JSON.stringify(whole), path, env);
 }
 
 export interface SecretsConfig {
@@ -78,18 +85,25 @@ function readable(env: Env): string | null {
 }
 
 /** Invalid JSON has no settings; a verb that needs a model reports it. */
-function parts(text: string): { readonly whole: object; readonly secrets?: object } {
+function parts(text: string): {
+  /** The rest: models and providers. */
+  readonly whole: object;
+  readonly isWhole: boolean;
+  readonly secrets?: object;
+  readonly executors?: unknown;
+} {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return { whole: {} };
+    return { whole: {}, isWhole: true };
   }
-  if (typeof value !== "object" || value === null || !("secrets" in value)) {
-    return { whole: Object(value) as object };
-  }
-  const { secrets, ...whole } = value;
-  return { whole, secrets: typeof secrets === "object" && secrets !== null ? secrets : { secrets } };
+  const object = typeof value === "object" && value !== null ? value : {};
+  if (!("secrets" in object) && !("executors" in object))
+    return { whole: Object(value) as object, isWhole: true };
+  const { secrets, executors, ...whole } = object as Record<string, unknown>;
+  const named = typeof secrets === "object" && secrets !== null ? secrets : { secrets };
+  return { whole, isWhole: false, executors, ...("secrets" in object && { secrets: named }) };
 }
 
 /** Null when there is none. A file that is named explicitly must exist. */

@@ -30,6 +30,7 @@ export function makeOpening(place: string): Opening {
   let world: World = realWorld();
   let opened: Promise<Store> | null = null;
   let engine: Promise<Engine> | null = null;
+  const started = new AsyncDisposableStack();
   const openAt = async (at: LocatedStore, create: boolean): Promise<Store> => {
     checkLasting(at);
     const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
@@ -60,7 +61,11 @@ export function makeOpening(place: string): Opening {
           },
           signer: () => signerIn(process.env),
           ...(at.address === null ? {} : { place: at.address }),
-          models: once(async () => (await import("./config.ts")).loadModels(world)),
+          models: once(async () => {
+            const models = await (await import("./config.ts")).loadModels(world);
+            started.defer(async () => models[Symbol.asyncDispose]?.());
+            return models;
+          }),
           tools: once(async () =>
             (await import("../../tool/source.ts")).makeToolSource({
               world,
@@ -74,6 +79,7 @@ export function makeOpening(place: string): Opening {
       const ready = await opened?.catch(() => null);
       const running = await engine?.catch(() => null);
       await (running ?? ready)?.close();
+      await started.disposeAsync();
     },
   };
 }

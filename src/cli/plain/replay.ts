@@ -86,9 +86,14 @@ async function saved(
 function checkLines(report: ReplayCheck, out: Screen): string[] {
   const { ok, records, turns, requests, mismatches, left } = report;
   const counted = `${plural(records, "record")}, ${plural(turns, "turn")}, ${plural(requests, "context")}`;
-  const gone = (["erased", "newer"] as const).flatMap((why) => {
+  const gone = (["erased", "newer", "outside"] as const).flatMap((why) => {
     const many = left.filter((one) => one.why === why).length;
-    const reason = why === "erased" ? "content was erased" : "a newer version of Skein wrote them";
+    const reasons = {
+      erased: "content was erased",
+      newer: "a newer version of Skein wrote them",
+      outside: "an executor kept the context outside",
+    };
+    const reason = reasons[why];
     return many === 0 ? [] : [`${count(many)} cannot be made again: ${reason}`];
   });
   if (ok) return [`${out.green("ok")}: ${counted}; all match the log`, ...gone];

@@ -13,6 +13,7 @@ const openOptions = {
   objective: { type: "text", what: "the objective; by default the first typed line" },
   agent: { type: "text", value: "NAME[@VERSION]", what: "the agent" },
   model: { type: "text", value: "PROVIDER/MODEL", what: "the model" },
+  executor: { type: "text", value: "acp:NAME", what: "another agent that runs the turns; see skein open" },
   bind: {
     type: "list",
     value: "KIND:PATH[:write]",
@@ -92,10 +93,11 @@ export const talk = verb({
 
 /** The given options of `open`, as words. */
 function openWords(options: Call<typeof openOptions>["options"]): string[] {
-  const { agent, model, bind, file } = options;
+  const { agent, model, executor, bind, file } = options;
   return [
     ...(agent === undefined ? [] : [`--agent=${agent}`]),
     ...(model === undefined ? [] : [`--model=${model}`]),
+    ...(executor === undefined ? [] : [`--executor=${executor}`]),
     ...bind.map((word) => `--bind=${word}`),
     ...file.map((path) => `--file=${path}`),
     ...(options.yes ? ["--yes"] : []),

@@ -29,6 +29,11 @@ export const open = verb({
       what: "the agent; by default its newest version",
     },
     model: { type: "text", value: "PROVIDER/MODEL", what: "the model" },
+    executor: {
+      type: "text",
+      value: "acp:NAME",
+      what: "another agent that runs the turns: claude-code, codex, gemini, opencode, or a configured one",
+    },
     instructions: { type: "text", what: "instructions for the model" },
     bind: {
       type: "list",
@@ -90,7 +95,8 @@ export const open = verb({
     "skein open --from 4x8kz1  # continue the work of another session",
   ],
   async run({ args, options, out, engine, session: find, place, nowMs }) {
-    const { name, agent, model, instructions, priority } = options;
+    const { name, agent, instructions, priority } = options;
+    const model = options.executor === undefined ? options.model : await executorModelOf(options);
     if (args.OBJECTIVE !== undefined && options.objective !== undefined) {
       throw new SkeinError("invalid", "open: OBJECTIVE is given twice", {
         hint: "use OBJECTIVE or --objective, not both",
@@ -113,7 +119,7 @@ export const open = verb({
       ...(options.label.length === 0 ? {} : { labels }),
       ...(options.after.length === 0 && options.give === undefined ? {} : { after: afterOf(options) }),
       ...(options["no-memory"] ? { memory: false } : {}),
-      ...(await defaultRule(options, find)),
+      ...withExecutor(await defaultRule(options, find), await isExecutorAllowed(options, model, out), model),
       ...(options.wake.length === 0 ? {} : { wake: options.wake.map((word) => parseWake(word, nowMs)) }),
     };
     const fresh = !(await storeExists(place));
@@ -131,6 +137,41 @@ export const open = verb({
     await noteAgent(out, session);
   },
 });
+
+async function executorModelOf(given: {
+  readonly executor?: string | undefined;
+  readonly model?: string | undefined;
+}): Promise<string> {
+  const { executorWord } = await import("../open/executors.ts");
+  if (given.model === undefined) return executorWord(given.executor ?? "");
+  throw new SkeinError("invalid", "open: specify --model or --executor, not both", {
+    hint: "an executor has its own model",
+  });
+}
+
+/** On a terminal a person is asked; --yes allows it with all other unsafe tools. */
+async function isExecutorAllowed(
+  { executor, yes }: { readonly executor?: string | undefined; readonly yes: boolean },
+  model: string | undefined,
+  out: Screen,
+): Promise<boolean> {
+  if (executor === undefined || model === undefined || yes || out.json || out.columns === null) return false;
+  const { loadModels } = await import("../open/config.ts");
+  const models = await loadModels(realWorld());
+  const { executor: found } = await models.model(model);
+  const { confirm } = await import("../chat/typed-lines.ts");
+  return confirm(`Run "${found?.command ?? model}" with your rights, outside of Skein's sandbox?`);
+}
+
+const withExecutor = (
+  { grant = [] }: Pick<OpenOptions, "grant">,
+  isAllowed: boolean,
+  model: string | undefined,
+): Pick<OpenOptions, "grant"> => {
+  const allow = { rule: "allow", reason: "allowed at the opening" } as const;
+  const all = [...grant, ...(isAllowed && model !== undefined ? [{ tool: model, ...allow }] : [])];
+  return all.length === 0 ? {} : { grant: all };
+};
 
 /**
  * Unsafe tools ask, unless --yes says otherwise. A successor keeps the default of its predecessor, if it has

@@ -71,6 +71,8 @@ export type TurnCommand =
       readonly nowMs: number;
       /** Requests a summary of the transcript up to this position, outside of the turn's steps. */
       readonly compactTo?: number;
+      /** Sent to an executor, which keeps its own context. */
+      readonly outside?: boolean;
     }
   | {
       readonly do: "respond";

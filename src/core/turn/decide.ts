@@ -58,7 +58,7 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     const step = toSeq === undefined && attempt === 1 ? { steps: 1 } : {};
     const stop = overBudget(state, { ...reserved, ...step, ...wall(state, nowMs) });
     if (stop !== null) return accept(...stop);
-    const { do: _, renderer, context, parts, estimatedTokens, outputTokensMax } = body;
+    const { do: _, renderer, context, parts, estimatedTokens, outputTokensMax, outside } = body;
     const purpose = toSeq === undefined ? {} : { purpose: "compaction" as const, toSeq };
     return accept(
       draft(
@@ -74,6 +74,7 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
             outputTokensMax,
             attempt,
             reserved,
+            outside,
           }),
           inputs: pairs(inputs),
         },

@@ -61,6 +61,10 @@ export const turnEvents = {
     sample: { body: { input: 1, from: "trigger", mode: "steer" }, content: blocks },
   }),
   "model.requested": event({
+    // A program without executors would take the rendered context for what was sent. It refuses to run
+    // version 2.
+    v: 2,
+    written: (_, body) => ((body as { outside?: unknown }).outside === undefined ? 1 : 2),
     meaning: "The context with this digest is about to be sent to a model; its maximum cost is reserved.",
     erased: "The request was made; its settings are erased, so this context can no longer be rebuilt.",
     body: z.looseObject({
@@ -80,10 +84,16 @@ export const turnEvents = {
       estimatedTokens: Count.optional(),
       /** The output limit: of the model, or of the remaining budget. */
       outputTokensMax: Count.optional(),
+      /**
+       * Version 2: another agent runs the turn and keeps its own context. The digest is of what this log
+       * renders, not of what the agent's model was sent; `prompt` is what the agent was sent.
+       */
+      outside: z.boolean().optional(),
     }),
     content: z.looseObject({ settings: Json, prompt: z.string().optional() }).optional(),
-    summary: ({ model, purpose, parts, estimatedTokens, attempt }) =>
-      `Request to ${model}${purpose === "compaction" ? " for a summary" : ""}: ${plural(parts, "part")}` +
+    summary: ({ model, purpose, parts, estimatedTokens, attempt, outside }) =>
+      `Request to ${model}${purpose === "compaction" ? " for a summary" : ""}: ` +
+      (outside === true ? "context kept outside" : plural(parts, "part")) +
       ifGiven(estimatedTokens, (many) => `, about ${compact(many)} tokens`) +
       (attempt > 1 ? `, attempt ${attempt}` : ""),
     sample: {

@@ -27,7 +27,7 @@ import { carryOn, takenNames, takeOver, type TakenOver } from "./predecessor.ts"
 import { handoffDocument } from "./handoff.ts";
 import { headOf } from "../read/position.ts";
 import { readContent } from "../read/content.ts";
-import { guardRules, strictRules, withRules } from "../govern/rules.ts";
+import { guardRules, needForModel, strictRules, withRules } from "../govern/rules.ts";
 
 type Opening = Omit<CommandOf<"open">, "do" | "workspace" | "parent">;
 
@@ -63,6 +63,7 @@ export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<
   const grant = grantsFor(deps, options.grant ?? [], { taken, definition, same });
   const agent = pinned?.agent ?? options.agent ?? taken?.agent;
   const model = options.model ?? (same ? taken.model : (definition?.model ?? taken?.model));
+  needForModel(deps, options.model);
   const limits = before?.limits ?? undefined;
   const budget = options.budget ?? (limits === undefined ? definition?.budget : undefined);
   const whose = { objective, agent: agent ?? null, definition };

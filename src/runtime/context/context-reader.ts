@@ -33,7 +33,8 @@ export interface Context {
   /** The request that sent exactly this; null for the next request. */
   readonly requestSeq: number | null;
   /**
-   * True when the digest equals the one that the request recorded; null where there is nothing to compare.
+   * True when the digest equals the one that the request recorded; null where there is nothing to compare,
+   * as with an executor, which keeps its own context.
    */
   readonly matches: boolean | null;
 }
@@ -125,7 +126,9 @@ async function rebuild(
     whole,
     ...(body.purpose === "compaction" ? summaryOf(body.toSeq, content?.prompt) : {}),
   });
-  return { ...next, requestSeq: seq, matches: uncompacted ? null : next.digest === body.context };
+  // What an executor's model was sent is not known here.
+  const isComparable = !uncompacted && body.outside !== true;
+  return { ...next, requestSeq: seq, matches: isComparable ? next.digest === body.context : null };
 }
 
 /** A summary needs a prompt, about the range up to a position. */

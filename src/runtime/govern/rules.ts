@@ -96,6 +96,14 @@ export function askInstead(
     .map((one, place) => ({ ...one, rule: "ask" as const, name: `parent-ask-${place + 1}` }));
 }
 
+/** An executor is a program on this machine: naming one takes more than writing to a session. */
+export function needForModel(
+  { need }: { readonly need?: NeedScope | undefined },
+  model: string | undefined,
+): void {
+  if (model?.startsWith("acp/") === true) need?.("operate", "an executor");
+}
+
 /** Everything that decides about a call. */
 export interface CallRules {
   readonly session: readonly Permission[];

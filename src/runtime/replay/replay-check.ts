@@ -36,8 +36,11 @@ export interface ReplayCheck {
   /** Requests whose context was recomputed. */
   readonly requests: number;
   readonly mismatches: readonly ReplayMismatch[];
-  /** What cannot be recomputed: part of it was erased, or a newer Skein wrote it. */
-  readonly left: readonly { readonly seq: number; readonly why: "erased" | "newer" }[];
+  /**
+   * What cannot be recomputed: part of it was erased, a newer Skein wrote it, or an executor kept the context
+   * outside.
+   */
+  readonly left: readonly { readonly seq: number; readonly why: "erased" | "newer" | "outside" }[];
 }
 
 export interface CheckOptions {
@@ -52,7 +55,7 @@ interface Check {
     turns: number;
     requests: number;
     readonly mismatches: ReplayMismatch[];
-    readonly left: { seq: number; why: "erased" | "newer" }[];
+    readonly left: { seq: number; why: "erased" | "newer" | "outside" }[];
   };
   /**
    * Saves reading what the next context shows too; separate from the engine's cache, which is not verified.
@@ -127,6 +130,7 @@ async function checkContext(
   { seq, body }: EventWith<"model.requested">,
 ): Promise<void> {
   const { deps, session, report, cache } = check;
+  if (body.outside === true) return void report.left.push({ seq, why: "outside" });
   if (body.renderer > rendererNow) return void report.left.push({ seq, why: "newer" });
   const { store, world, states } = deps;
   const at: typeof states.at = async (log, where) => (where === before.seq ? before : states.at(log, where));

@@ -21,6 +21,7 @@ import type { Deps } from "../deps.ts";
 import { writtenBefore } from "../log/workspace-log.ts";
 import { agentOf } from "../workspace/session-agent.ts";
 import { modelOf } from "../context/model-settings.ts";
+import { needForModel } from "../govern/rules.ts";
 import { wayTo } from "../read/moved.ts";
 
 /** The result of a migration to another model. */
@@ -40,6 +41,7 @@ export async function changeModel(deps: Deps, session: SessionId, name: string):
   const { writer, actor } = deps;
   const before = await writtenBefore(deps, session);
   if (before?.type === "session.migrated") return reportIn(deps, session, before);
+  needForModel(deps, name);
   const state = await writer.current(session);
   const { status } = state.standing;
   if (!mayIn(status, "migrate")) {

@@ -27,6 +27,17 @@ export async function watchCalls(
   return files.begin(calls, { blobs: fileBlobs(place) });
 }
 
+/** The same for an executor: it may change any bound file. */
+export async function watchExecutor(
+  place: Place,
+  files: FileWatch | undefined,
+  name: string,
+): Promise<WatchedCalls | undefined> {
+  if (files === undefined) return undefined;
+  const tool = { name, effect: "unsafe" } as unknown as OuterTool;
+  return files.begin([{ tool, input: {} }], { blobs: fileBlobs(place) });
+}
+
 /** Changes that calls had made when they were stopped. */
 export async function noteRest(drive: Drive, watched: WatchedCalls, { seq, tool }: OpenCall): Promise<void> {
   try {

@@ -52,7 +52,9 @@ export async function gatherCrew(
   const { agent: named, model } = await resolveRun(deps, session, prepared, state);
   const { agent, actor, agentUnknown } = named;
   const toolbox = await openTools(deps, session, state, options.signal);
-  let offered = offeredOf(deps, agent, toolbox);
+  // An executor has its own tools, and is offered none.
+  const list = (): readonly Tool[] => (model.executor === undefined ? toolbox.tools : []);
+  let offered = offeredOf(deps, agent, list());
   return {
     agent,
     agentUnknown,
@@ -68,7 +70,7 @@ export async function gatherCrew(
       return offered.offer;
     },
     async refresh(signal) {
-      if ((await toolbox.refresh?.(signal)) === true) offered = offeredOf(deps, agent, toolbox);
+      if ((await toolbox.refresh?.(signal)) === true) offered = offeredOf(deps, agent, list());
     },
     [Symbol.asyncDispose]: () => toolbox[Symbol.asyncDispose](),
   };
@@ -77,9 +79,9 @@ export async function gatherCrew(
 function offeredOf(
   { world }: Deps,
   agent: AgentDefinition | null,
-  toolbox: Toolbox,
+  tools: readonly Tool[],
 ): { readonly tools: ReadonlyMap<string, Tool>; readonly offer: Offer } {
-  const offered = toolbox.tools.filter(({ name }) => mayOffer(agent, name));
+  const offered = tools.filter(({ name }) => mayOffer(agent, name));
   const definitionsGiven = offered.map(({ name, description, input }) => ({ name, description, input }));
   const definitions = safeJson(world, definitionsGiven);
   return {

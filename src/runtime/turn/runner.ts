@@ -13,6 +13,7 @@ import { compactNow, mustCompact } from "./compact.ts";
 import { gatherCrew, type RunContext } from "./run-context.ts";
 import { giveUp } from "../message/deliver.ts";
 import { takeDrive, type Drive } from "./drive.ts";
+import { ExecutorRun } from "./executor-run.ts";
 import { noteLeft } from "./file-changes.ts";
 import { readWaiting, takenOf } from "../read/inbox.ts";
 import { keepLease } from "./lease-keeper.ts";
@@ -64,7 +65,7 @@ export async function runSession(
   if (admit !== undefined && !(await admit())) return ranOf(drive.latest);
   await using keeper = keepLease(deps, drive);
   if (early !== null && drive.latest.standing.turn !== null)
-    return await new Runner(deps, drive, early, keeper).run(signal);
+    return await runTurns(new Runner(deps, drive, early, keeper), signal);
   const wake = wakeCommand(drive.latest, deps.store.now());
   if (wake !== null) await drive.change(wake);
   const late = await settleOverdue(deps, session, drive.latest);
@@ -72,7 +73,12 @@ export async function runSession(
   if (isAtRest(state)) return ranOf(state);
   await using runContext = await gatherCrew(deps, session, state, { signal: keeper.signal, prepared });
   await noteLeft(deps, drive, runContext.files);
-  return await new Runner(deps, drive, runContext, keeper).run(signal);
+  return await runTurns(new Runner(deps, drive, runContext, keeper), signal);
+}
+
+async function runTurns(runner: Runner, signal: AbortSignal | undefined): Promise<RunResult> {
+  await using turns = runner;
+  return await turns.run(signal);
 }
 
 /** True when the next action is a turn that needs nothing opened from outside. */
@@ -138,6 +144,8 @@ class Runner {
   readonly #runContext: RunContext;
   readonly #keeper: ReturnType<typeof keepLease>;
   readonly #step: StepWorld;
+  /** Set when another agent runs the turns. */
+  readonly #executor: ExecutorRun | null;
 
   constructor(deps: Deps, drive: Drive, runContext: RunContext, keeper: ReturnType<typeof keepLease>) {
     this.#deps = deps;
@@ -146,6 +154,14 @@ class Runner {
     this.#keeper = keeper;
     const followUp = (state: State): FollowUp | null => this.#finish(state);
     this.#step = { deps, drive, runContext, signal: keeper.signal, lesson: null, followUp };
+    const { executor } = runContext.model;
+    const begin = (state: State): Promise<Command> => beginCommand(deps, drive.session, runContext, state);
+    this.#executor =
+      executor === undefined ? null : new ExecutorRun({ deps, drive, runContext, keeper, executor, begin });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#executor?.release();
   }
 
   async run(signal: AbortSignal | undefined): Promise<RunResult> {
@@ -192,6 +208,7 @@ class Runner {
 
   async #do(next: Exclude<Next, { next: "rest" }>, state: State): Promise<void> {
     const drive = this.#drive;
+    if (this.#executor !== null) return this.#executor.perform(next, state);
     switch (next.next) {
       case "begin":
         return this.#begin();

@@ -1,6 +1,6 @@
 /** `skein acp` as a process: killed and loaded again, bad lines, nothing but the protocol on its output. */
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite, test } from "node:test";
 import { endOf, makeFolder, parseLines, skeinIn } from "../../cli/skein.ts";
@@ -105,4 +105,55 @@ suite("skein acp", { concurrency: 2 }, () => {
     assert.equal(typeof last, "number");
     assert.deepEqual({ ...others }, { null: -32_600, 1: 1, 7: -32_600, 8: -32_600, 9: -32_602, 11: -32_601 });
   });
+});
+
+/** A folder whose configuration has an executor, the double. */
+function executorPlace() {
+  const place = makeFolder();
+  const work = join(place, "work");
+  mkdirSync(work);
+  const config = join(place, "config.json");
+  const double = join(import.meta.dirname, "agent-double.ts");
+  const command = [process.execPath, double, join(place, "sessions"), "resume"];
+  writeFileSync(config, JSON.stringify({ executors: { double: { command } } }));
+  const skein = skeinIn(place);
+  const env = { SKEIN_CONFIG: config };
+  const open = ["open", "Work", "--executor", "acp:double", "--bind", `directory:${work}:write`, "--yes"];
+  return { work, skein, env, open };
+}
+
+test("Skein is killed while its executor runs a call: another process settles it and goes on", async () => {
+  const { work, skein, env, open } = executorPlace();
+  const opened = await skein.run(open, { env });
+  assert.equal(opened.code, 0, opened.stderr);
+  const id = opened.stdout.trim();
+  const child = skein.start(["ask", id, "--json", "do: say A; begin c1 a.txt; wait; say B"], { env });
+  const ended = endOf(child);
+  child.stdout.on("data", (text: string) => void (text.includes("tool.started") && child.kill("SIGKILL")));
+  assert.equal((await ended).signal, "SIGKILL");
+  const stopped = await skein.run(["run", id], { env });
+  assert.equal(stopped.code, 7, stopped.stderr);
+  const types = async () =>
+    (await skein.look("log", id)).map(({ type, body }) => `${String(type)} ${JSON.stringify(body)}`);
+  assert.ok((await types()).some((line) => /^tool.settled .*"unknown"/.test(line)));
+  await skein.run(["answer", id, "--text", "do: finish c2 b.txt two; say went on"], { env });
+  const finished = await skein.run(["run", id], { env });
+  assert.equal(finished.code, 0, finished.stderr);
+  assert.match(finished.stdout, /went on/);
+  assert.equal(readFileSync(join(work, "b.txt"), "utf8"), "two");
+  assert.equal((await skein.look("verify", id))[0]?.["ok"], true);
+});
+
+test("an executor is named by configuration alone, and asks at start", async () => {
+  const { work, skein, env } = executorPlace();
+  const bad = await skein.run(["open", "Work", "--executor", "acp:node evil.mjs"], { env });
+  assert.equal(bad.code, 2);
+  assert.match(bad.stderr, /configuration, which alone holds commands/);
+  const opened = await skein.run(
+    ["open", "Work", "--executor", "acp:double", "--bind", `directory:${work}:write`],
+    { env },
+  );
+  const asked = await skein.run(["ask", opened.stdout.trim(), "do: say A"], { env });
+  assert.equal(asked.code, 7);
+  assert.match(asked.stderr, /outside of Skein's sandbox/);
 });

@@ -12,6 +12,7 @@ export type {
   ToolsPart,
   UserBlock,
 } from "../core/context/part.ts";
+export type { ExecutorCall, ExecutorEvent, ExecutorSession, TurnExecutor } from "../core/turn/executor.ts";
 export { ModelError } from "../model/port.ts";
 export type {
   AnswerBlock,

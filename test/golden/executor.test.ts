@@ -46,7 +46,8 @@ async function written(): Promise<string> {
     { type: "text", text: "Done." },
     { type: "ended", reason: "completed" },
   ]);
-  const models = { byDefault: "acp/outer", model: async () => executorModel("outer", executor), list: () => [] };
+  const model = executorModel("outer", executor);
+  const models = { byDefault: "acp/outer", model: async () => model, list: () => [] };
   await using engine = engineWith({ calls: [], models }, { world: madeWorld("golden") });
   const session = await engine.open({ objective: "Edit", bind: [{ kind: "directory", path: "/usr" }] });
   await session.ask("Edit a file.").result;

@@ -1,4 +1,4 @@
-/** Executors as models: a session with the model `acp/NAME` has its turns run by the executor of that name. */
+/** Executors as models: the executor of that name runs the turns of a session with the model `acp/NAME`. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";

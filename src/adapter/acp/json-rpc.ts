@@ -91,12 +91,11 @@ export function makeRpc(options: RpcOptions): RpcConnection {
     const waiting = typeof id === "number" ? pending.get(id) : undefined;
     if (waiting === undefined) return;
     pending.delete(id as number);
-    const { error } = message as { readonly error?: { code?: unknown; message?: unknown; data?: unknown } };
-    if (error === undefined || error === null) return waiting.resolve(message["result"]);
-    const code = typeof error.code === "number" ? error.code : rpcCode.internal;
-    waiting.reject(
-      new RpcError(code, typeof error.message === "string" ? error.message : "unknown error", error.data),
-    );
+    const { error: failure } = message as { readonly error?: Readonly<Record<string, unknown>> | null };
+    if (failure === undefined || failure === null) return waiting.resolve(message["result"]);
+    const { code: given, message: said, data } = failure;
+    const code = typeof given === "number" ? given : rpcCode.internal;
+    waiting.reject(new RpcError(code, typeof said === "string" ? said : "unknown error", data));
   }
 
   function take(message: unknown): void {

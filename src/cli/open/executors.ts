@@ -85,7 +85,7 @@ export function executorWord(word: string): string {
   if (name !== undefined) return `${executorProvider}/${name}`;
   throw new SkeinError("invalid", `--executor: expected acp:NAME, got ${quote(word)}`, {
     hint:
-      `NAME is ${Object.keys(knownExecutors).join(", ")}, or one of "executors" in the configuration, which ` +
-      "alone holds commands",
+      `NAME is ${Object.keys(knownExecutors).join(", ")}, or one of "executors" in the ` +
+      "configuration, which alone holds commands",
   });
 }

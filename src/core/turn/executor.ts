@@ -1,6 +1,6 @@
 /**
- * The port of executors: other agents that run the turns of a session with their own model, tools and context.
- * Skein keeps the log, the budget, approvals and recovery.
+ * The port of executors: other agents that run the turns of a session with their own model, tools and
+ * context. Skein keeps the log, the budget, approvals and recovery.
  */
 
 /** What an executor reports while it works on a prompt. */

@@ -11,7 +11,7 @@ import { readBindings } from "../read/bindings.ts";
 import { contentOf, readContent } from "../read/content.ts";
 import { readRecords } from "../read/record-pages.ts";
 
-/** The record with the id of the executor's session. Its content names this session: a fork is another one. */
+/** Holds the id of the executor's session. Its content names this session: a fork is another one. */
 export const executorSessionType = "x.executor.session";
 
 const contextCharsMax = 200_000;
@@ -100,15 +100,15 @@ async function inputText({ store }: Deps, session: SessionId, seq: number): Prom
     .join("\n");
 }
 
+const speakers = { user: "User", assistant: "Assistant", tool: "Tools" } as const;
+
 /** The context as a text: the end of it, if it is long. */
 function contextText(parts: readonly ContextPart[]): string {
   const texts = parts.flatMap((part): string[] => {
     if (part.part === "system") return [part.text];
     if (part.part !== "message") return [];
     const said = part.content.map((block) => ("text" in block ? block.text : JSON.stringify(block)));
-    return [
-      `${part.role === "assistant" ? "Assistant" : part.role === "tool" ? "Tools" : "User"}:\n${said.join("\n")}`,
-    ];
+    return [`${speakers[part.role]}:\n${said.join("\n")}`];
   });
   const whole = texts.join("\n\n");
   return whole.length <= contextCharsMax ? whole : `[…]${whole.slice(-contextCharsMax)}`;

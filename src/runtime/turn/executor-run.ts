@@ -6,21 +6,18 @@
  * A call runs in the executor, often before Skein hears of it. So `tool.started` cannot come before the
  * effect; what was in progress when either side died is settled as unknown.
  */
-import type { ToolCallDraft } from "../../core/tool/commands.ts";
 import type { Command } from "../../core/command.ts";
 import { errorText } from "../../core/first-error.ts";
 import { limit } from "../../core/limit.ts";
-import type { TreeChange } from "../../core/tool/file-version.ts";
-import type { OpenCall, State } from "../../core/state.ts";
+import type { State } from "../../core/state.ts";
 import type { ExecutorCall, ExecutorEvent, ExecutorSession, TurnExecutor } from "../../core/turn/executor.ts";
 import type { Next } from "../../core/turn/next.ts";
-import type { WatchedCalls } from "../../tool/port.ts";
 import { nextContext } from "../context/context-reader.ts";
 import type { Deps } from "../deps.ts";
 import { judgeCall } from "../govern/rules.ts";
-import { safeJson, safeText } from "../log/redact.ts";
+import { safeText } from "../log/redact.ts";
 import { nextTaken } from "../read/inbox.ts";
-import { takeCalls, type Drive } from "./drive.ts";
+import type { Drive } from "./drive.ts";
 import {
   costBefore,
   executorPrompt,
@@ -30,8 +27,8 @@ import {
 } from "./executor-prompt.ts";
 import type { Keeper } from "./lease-keeper.ts";
 import { rulesOf, type RunContext } from "./run-context.ts";
-import { shapeOutput } from "./tool-output.ts";
-import { watchExecutor } from "./file-changes.ts";
+import { linkOf, takeCost, type ExecutorLink } from "./executor-link.ts";
+import { ExecutorRecords, type Verdict } from "./executor-records.ts";
 
 export interface ExecutorWorld {
   readonly deps: Deps;
@@ -43,33 +40,14 @@ export interface ExecutorWorld {
   readonly begin: (state: State) => Promise<Command>;
 }
 
-/** What this process knows of a connection, also while it is parked between two runs. */
-interface Link {
-  /** The ids of its calls, by those of the session's log. */
-  readonly calls: Map<string, string>;
-  /** Events to be handled before further ones are read. */
-  queue: ExecutorEvent[];
-  /** Cost that the log has already. */
-  recordedNanoUsd: number;
-  totalNanoUsd: number | null;
-  plan: readonly string[];
-  text: string;
-  reasoning: string;
-  promptTokens: number;
-}
-
-const links = new WeakMap<ExecutorSession, Link>();
-
-const unknownText = (tool: string): string =>
-  `the agent was cut off while it ran ${tool}: the effect is not known. Look before repeating it`;
-
 export class ExecutorRun {
   readonly #given: ExecutorWorld;
+  readonly #records: ExecutorRecords;
   #agent: ExecutorSession | null = null;
-  #watched: WatchedCalls | undefined;
 
   constructor(given: ExecutorWorld) {
     this.#given = given;
+    this.#records = new ExecutorRecords(given);
   }
 
   /** What the state asks for next; the caller loops. */
@@ -80,7 +58,7 @@ export class ExecutorRun {
         await drive.change(begin);
         return;
       case "write-off":
-        return this.#fail("crashed", "the runner that asked the agent is gone", state);
+        return this.#records.fail("crashed", "the runner that asked the agent is gone", state);
       case "calls":
         return this.#calls(state);
       case "request":
@@ -95,7 +73,7 @@ export class ExecutorRun {
   async release(): Promise<void> {
     const agent = this.#agent;
     this.#agent = null;
-    await this.#watched?.over().catch(() => undefined);
+    await this.#records.release();
     if (agent === null) return;
     const { standing } = this.#given.drive.latest;
     if (agent.asking.length > 0 && standing.status === "suspended") agent.park();
@@ -105,19 +83,19 @@ export class ExecutorRun {
   async #request(state: State): Promise<void> {
     const { deps, drive, runContext } = this.#given;
     const { attempts } = state.standing.turn ?? { attempts: 0 };
-    if (attempts >= limit.attemptsMax) return this.#suspend(`the agent failed ${attempts} times`);
+    if (attempts >= limit.attemptsMax) return this.#records.suspend(`the agent failed ${attempts} times`);
     const refusal = await this.#mayStart(state);
-    if (refusal !== null) return this.#suspend(refusal);
+    if (refusal !== null) return this.#records.suspend(refusal);
     let agent: ExecutorSession;
     try {
       agent = await this.#connect(state);
     } catch (error) {
       if (this.#given.keeper.signal.aborted) return;
-      return this.#suspend(`${runContext.model.name}: ${errorText(error)}`);
+      return this.#records.suspend(`${runContext.model.name}: ${errorText(error)}`);
     }
     const link = linkOf(agent);
     const isGoingOn = agent.isWorking || link.queue.length > 0;
-    await this.#watch();
+    await this.#records.watch();
     let prompt: string | undefined;
     const requested = await drive.change(async (now) => {
       const inputs = isGoingOn ? [] : await nextTaken(deps.store, drive.session, now);
@@ -162,8 +140,8 @@ export class ExecutorRun {
     if (rule === "allow" && by !== null) return null;
     if (rule === "deny") return `a rule denies ${name}`;
     return (
-      `${name} runs "${executor.command}" with your rights, outside of Skein's sandbox; to allow it in this ` +
-      `session: skein grant ID ${name} allow, then skein activate ID and skein run ID`
+      `${name} runs "${executor.command}" with your rights, outside of Skein's sandbox; to allow it in ` +
+      `this session: skein grant ID ${name} allow, then skein activate ID and skein run ID`
     );
   }
 
@@ -221,14 +199,15 @@ export class ExecutorRun {
           case "permission":
             return await this.#asked(agent, requestSeq, event.call);
           case "plan":
-            await this.#plan(link, event.tasks);
+            await this.#records.plan(link, event.tasks);
             break;
           case "cost":
-            if (await this.#isSpent(link, event.totalNanoUsd)) link.queue.push(...(await agent.cancel()));
+            if (await this.#records.isSpent(link, event.totalNanoUsd))
+              link.queue.push(...(await agent.cancel()));
             break;
           case "ended": {
             const [left] = held.values();
-            if (left === undefined) return await this.#ended(link, requestSeq, event.reason);
+            if (left === undefined) return await this.#records.ended(link, requestSeq, event.reason);
             link.queue.unshift(event);
             return await this.#reported(agent, requestSeq, left);
           }
@@ -256,10 +235,10 @@ export class ExecutorRun {
 
   /** A call that the agent runs by itself. Rules cannot stop it any more. */
   async #reported(agent: ExecutorSession, requestSeq: number, call: ExecutorCall): Promise<void> {
-    const id = await this.#respond(agent, requestSeq, call, { verdict: "run" });
+    const id = await this.#records.respond(agent, requestSeq, call, { verdict: "run" });
     if (id === null) return;
-    await this.#start(id);
-    if (call.status === "ok" || call.status === "error") await this.#settle(id, call);
+    await this.#records.start(id);
+    if (call.status === "ok" || call.status === "error") await this.#records.settle(id, call);
   }
 
   /** A call that the agent asks about: the rules decide, or a person. */
@@ -273,58 +252,11 @@ export class ExecutorRun {
       ask: { verdict: "ask" },
       deny: { verdict: "deny", reason: why },
     };
-    const id = await this.#respond(agent, requestSeq, call, verdicts[rule] as Verdict);
+    const id = await this.#records.respond(agent, requestSeq, call, verdicts[rule] as Verdict);
     if (rule === "deny" || id === null) agent.decide(call.id, "reject");
     if (rule !== "allow" || id === null) return;
-    await this.#start(id);
+    await this.#records.start(id);
     agent.decide(call.id, "allow");
-  }
-
-  /** Records what the agent said, and the call that follows. Null when the turn ended meanwhile. */
-  async #respond(
-    agent: ExecutorSession,
-    requestSeq: number,
-    call: ExecutorCall,
-    verdict: Verdict,
-  ): Promise<string | null> {
-    const { deps, drive, runContext } = this.#given;
-    const link = linkOf(agent);
-    const usage = await this.#usage(link);
-    const block = { type: "tool-call" as const, call: call.id, tool: call.tool, input: call.input ?? {} };
-    const said = safeJson(deps.world, [...blocksOf(link), block]);
-    let id: string | null = null;
-    await drive.change((state) => {
-      const model = runContext.model.name;
-      id = null;
-      if (state.standing.reserved?.seq !== requestSeq)
-        return { do: "fail", model, requestSeq, error: "overtaken", retryable: false, costNanoUsd: 0, usage };
-      const { blocks, calls } = takeCalls(said, state, () => ({ effect: call.effect }));
-      id = calls[0]?.call ?? null;
-      const judged = calls.map((one): ToolCallDraft => ({ ...one, ...verdict }));
-      // The last answer of a prompt carries the cost of all.
-      return { do: "respond", model, finish: "tool-calls", usage, costNanoUsd: 0, blocks, calls: judged };
-    });
-    if (id !== null && verdict.verdict !== "deny") link.calls.set(id, call.id);
-    return id;
-  }
-
-  async #ended(
-    link: Link,
-    requestSeq: number,
-    reason: Extract<ExecutorEvent, { type: "ended" }>["reason"],
-  ): Promise<void> {
-    const { deps, drive, runContext } = this.#given;
-    const usage = await this.#usage(link);
-    const costNanoUsd = takeCost(link);
-    const finish = reason === "length" ? "length" : reason === "refused" ? "refusal" : "stop";
-    const model = runContext.model.name;
-    const blocks = safeJson(deps.world, blocksOf(link));
-    await this.#noteFiles();
-    await drive.change((state) =>
-      state.standing.reserved?.seq === requestSeq
-        ? { do: "respond", model, finish, usage, costNanoUsd, blocks, calls: [] }
-        : { do: "fail", model, requestSeq, error: "overtaken", retryable: false, costNanoUsd, usage },
-    );
   }
 
   /** Open calls: those of the agent go on; what nobody runs any more gets its outcome. */
@@ -342,12 +274,13 @@ export class ExecutorRun {
     for (const [id, call] of open) {
       const theirs = agent === null ? undefined : linkOf(agent).calls.get(id);
       const isAsking = agent?.asking.some((one) => one.id === theirs) === true;
-      if (theirs === undefined || (call.phase !== "started" && !isAsking)) await this.#abandon(id, call);
+      if (theirs === undefined || (call.phase !== "started" && !isAsking))
+        await this.#records.abandon(id, call);
       else if (isAsking && call.phase !== "started") {
-        if (await this.#start(id)) agent?.decide(theirs, "allow");
+        if (await this.#records.start(id)) agent?.decide(theirs, "allow");
       }
     }
-    await this.#watch();
+    await this.#records.watch();
     if (agent !== null && drive.latest.mind.calls.size > 0) await this.#untilSettled(agent);
   }
 
@@ -367,50 +300,20 @@ export class ExecutorRun {
       const mine = "call" in event ? this.#openCall(link, event.call.id) : undefined;
       if (event.type === "ended") {
         for (const [id, call] of drive.latest.mind.calls.entries())
-          await this.#abandon(id, call, event.reason === "interrupted" ? "skipped" : "unknown");
+          await this.#records.abandon(id, call, event.reason === "interrupted" ? "skipped" : "unknown");
         later.push(event);
       } else if (event.type === "permission" && mine !== undefined) agent.decide(event.call.id, "reject");
       else if (event.type === "call" && mine !== undefined) {
-        if (event.call.status === "ok" || event.call.status === "error") await this.#settle(mine, event.call);
+        if (event.call.status === "ok" || event.call.status === "error")
+          await this.#records.settle(mine, event.call);
       } else later.push(event);
     }
     link.queue.unshift(...later);
   }
 
-  #openCall(link: Link, theirs: string): string | undefined {
+  #openCall(link: ExecutorLink, theirs: string): string | undefined {
     const { mind } = this.#given.drive.latest;
     return [...link.calls.entries()].findLast(([call, id]) => id === theirs && mind.calls.has(call))?.[0];
-  }
-
-  async #start(call: string): Promise<boolean> {
-    const { deps, drive } = this.#given;
-    const { state } = await drive.change({ do: "start", calls: [call], nowMs: deps.world.now() });
-    return state.mind.calls.get(call)?.phase === "started";
-  }
-
-  async #settle(call: string, { status, output }: ExecutorCall): Promise<void> {
-    const { deps, drive } = this.#given;
-    const seq = drive.latest.mind.calls.get(call)?.seq;
-    if (seq === undefined) return;
-    const said = safeJson(deps.world, output ?? "");
-    const shaped = await shapeOutput(deps, said, seq);
-    const write = async (changed: readonly TreeChange[]): Promise<void> => {
-      const files = changed.length === 0 ? {} : { changed };
-      const result = status === "ok" ? ("ok" as const) : ("error" as const);
-      await drive.change({ do: "settle", call, ...shaped, ...files, status: result, late: true });
-    };
-    await (this.#watched === undefined ? write([]) : this.#watched.record(write));
-  }
-
-  /** A call that nobody runs any more. */
-  async #abandon(call: string, open: OpenCall, outcome?: "skipped" | "unknown"): Promise<void> {
-    const { drive, runContext } = this.#given;
-    const status = outcome ?? (open.phase === "started" ? "unknown" : "skipped");
-    const skipped = "the agent was stopped while this call waited; it may request it again";
-    const output = status === "unknown" ? unknownText(open.tool) : skipped;
-    const isDangerous = status === "unknown" && open.effect !== "read";
-    const ask = isDangerous && runContext.rules.onUnknown === "ask";
-    await drive.change({ do: "settle", call, status, output, ask });
   }
 
   /** The agent's process died: its calls are unknown, and its prompt failed. */
@@ -421,9 +324,9 @@ export class ExecutorRun {
     const state = this.#given.drive.latest;
     if (requestSeq !== null) {
       const partial = agent === null ? "" : linkOf(agent).text;
-      return this.#fail("dropped", message, state, partial);
+      return this.#records.fail("dropped", message, state, partial);
     }
-    for (const [id, call] of state.mind.calls.entries()) await this.#abandon(id, call);
+    for (const [id, call] of state.mind.calls.entries()) await this.#records.abandon(id, call);
   }
 
   async #interrupted(agent: ExecutorSession, requestSeq: number): Promise<void> {
@@ -434,100 +337,10 @@ export class ExecutorRun {
     }
     this.#given.keeper.assertHeld();
     const { deps, drive, runContext } = this.#given;
-    const [usage, costNanoUsd] = [await this.#usage(link), takeCost(link)];
+    const [usage, costNanoUsd] = [await this.#records.usage(link), takeCost(link)];
     const partial = link.text === "" ? {} : { partial: safeText(deps.world, link.text) };
     const model = runContext.model.name;
     const fail = { do: "fail", model, requestSeq, error: "interrupted", retryable: false } as const;
     await drive.change({ ...fail, costNanoUsd, usage, message: "the turn was interrupted", ...partial });
   }
-
-  async #fail(error: string, message: string, state: State, partial = ""): Promise<void> {
-    const { deps, drive, runContext } = this.#given;
-    const model = state.standing.reserved?.model ?? runContext.model.name;
-    const said = partial === "" ? {} : { partial: safeText(deps.world, partial) };
-    await drive.change({ do: "fail", model, error, retryable: true, costNanoUsd: null, message, ...said });
-  }
-
-  async #suspend(reason: string): Promise<void> {
-    const shown = reason.slice(0, limit.reasonCharsMax);
-    await this.#given.drive.change({ do: "suspend", by: "error", reason: shown });
-  }
-
-  /** The agent's plan as tasks. */
-  async #plan(link: Link, tasks: Extract<ExecutorEvent, { type: "plan" }>["tasks"]): Promise<void> {
-    const { deps, drive } = this.#given;
-    const now = tasks.slice(0, 50).map(({ text, done }) => `${done ? "done" : "open"} ${text}`);
-    for (let place = 0; place < Math.max(now.length, link.plan.length); place++) {
-      if (now[place] === link.plan[place]) continue;
-      const said = now[place] ?? `dropped ${link.plan[place]?.replace(/^\w+ /, "") ?? ""}`;
-      const [status = "open", ...words] = said.split(" ");
-      const value = safeText(deps.world, words.join(" ").slice(0, limit.reasonCharsMax));
-      const item = { kind: "task", key: `plan-${place + 1}`, value, status: status as "open" } as const;
-      await drive.change({ do: "record", ...item });
-    }
-    link.plan = now;
-  }
-
-  /** True when the money budget is used up. */
-  async #isSpent(link: Link, totalNanoUsd: number | null): Promise<boolean> {
-    if (totalNanoUsd === null) return false;
-    link.totalNanoUsd = totalNanoUsd;
-    const { limits, used } = this.#given.drive.latest.standing;
-    const more = totalNanoUsd - link.recordedNanoUsd;
-    return limits.nanoUsd !== undefined && used.nanoUsd + more > limits.nanoUsd;
-  }
-
-  /** Tokens are counted here: agents report their context, not their usage. */
-  async #usage(link: Link): Promise<{ inputTokens: number; outputTokens: number; estimated: true }> {
-    const inputTokens = link.promptTokens;
-    link.promptTokens = 0;
-    const outputTokens = await this.#given.deps.tokenizer.count(link.reasoning + link.text);
-    return { inputTokens, outputTokens, estimated: true };
-  }
-
-  /** From before the prompt: a call may be over when it is reported. */
-  async #watch(): Promise<void> {
-    const { deps, runContext } = this.#given;
-    this.#watched ??= await watchExecutor(deps, runContext.files, runContext.model.name);
-  }
-
-  /** Changes that belong to no call. */
-  async #noteFiles(): Promise<void> {
-    await this.#watched?.record(async (changed) => {
-      if (changed.length > 0) await this.#given.drive.change({ do: "note", changed });
-    });
-  }
 }
-
-type Verdict = Pick<ToolCallDraft, "verdict" | "reason">;
-
-function linkOf(agent: ExecutorSession): Link {
-  let link = links.get(agent);
-  if (link === undefined) {
-    link = {
-      calls: new Map(),
-      queue: [],
-      recordedNanoUsd: 0,
-      totalNanoUsd: null,
-      plan: [],
-      text: "",
-      reasoning: "",
-      promptTokens: 0,
-    };
-    links.set(agent, link);
-  }
-  return link;
-}
-
-/** The cost since the last record; null when the agent does not report it. */
-function takeCost(link: Link): number | null {
-  if (link.totalNanoUsd === null) return null;
-  const more = Math.max(0, link.totalNanoUsd - link.recordedNanoUsd);
-  link.recordedNanoUsd = link.totalNanoUsd;
-  return more;
-}
-
-const blocksOf = ({ reasoning, text }: Link) => [
-  ...(reasoning === "" ? [] : [{ type: "reasoning" as const, text: reasoning }]),
-  ...(text === "" ? [] : [{ type: "text" as const, text }]),
-];

@@ -13,7 +13,7 @@ import { compactNow, mustCompact } from "./compact.ts";
 import { gatherCrew, type RunContext } from "./run-context.ts";
 import { giveUp } from "../message/deliver.ts";
 import { takeDrive, type Drive } from "./drive.ts";
-import { ExecutorRun } from "./executor-run.ts";
+import type { ExecutorRun } from "./executor-run.ts";
 import { noteLeft } from "./file-changes.ts";
 import { readWaiting, takenOf } from "../read/inbox.ts";
 import { keepLease } from "./lease-keeper.ts";
@@ -22,6 +22,7 @@ import { measure, takeStep, type StepWorld } from "./step.ts";
 import { settleCalls, settleOverdue } from "./tool-ledger.ts";
 import { wakeCommand } from "../read/wake-due.ts";
 import type { Command } from "../../core/command.ts";
+import type { TurnExecutor } from "../../core/turn/executor.ts";
 import type { FollowUp, NextFollowUp } from "../log/follow-up.ts";
 import { hasSameAgent, prepareRun, type PreparedRun } from "./prepare-run.ts";
 
@@ -145,7 +146,7 @@ class Runner {
   readonly #keeper: ReturnType<typeof keepLease>;
   readonly #step: StepWorld;
   /** Set when another agent runs the turns. */
-  readonly #executor: ExecutorRun | null;
+  #executor: ExecutorRun | null = null;
 
   constructor(deps: Deps, drive: Drive, runContext: RunContext, keeper: ReturnType<typeof keepLease>) {
     this.#deps = deps;
@@ -154,10 +155,6 @@ class Runner {
     this.#keeper = keeper;
     const followUp = (state: State): FollowUp | null => this.#finish(state);
     this.#step = { deps, drive, runContext, signal: keeper.signal, lesson: null, followUp };
-    const { executor } = runContext.model;
-    const begin = (state: State): Promise<Command> => beginCommand(deps, drive.session, runContext, state);
-    this.#executor =
-      executor === undefined ? null : new ExecutorRun({ deps, drive, runContext, keeper, executor, begin });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -208,7 +205,11 @@ class Runner {
 
   async #do(next: Exclude<Next, { next: "rest" }>, state: State): Promise<void> {
     const drive = this.#drive;
-    if (this.#executor !== null) return this.#executor.perform(next, state);
+    const { executor } = this.#runContext.model;
+    if (executor !== undefined) {
+      this.#executor ??= await this.#makeExecutor(executor);
+      return this.#executor.perform(next, state);
+    }
     switch (next.next) {
       case "begin":
         return this.#begin();
@@ -229,6 +230,13 @@ class Runner {
       case "end":
         await drive.change({ do: "end", outcome: next.outcome }, { followUp: this.#step.followUp });
     }
+  }
+
+  async #makeExecutor(executor: TurnExecutor): Promise<ExecutorRun> {
+    const { ExecutorRun } = await import("./executor-run.ts");
+    const [deps, drive, runContext, keeper] = [this.#deps, this.#drive, this.#runContext, this.#keeper];
+    const begin = (state: State): Promise<Command> => beginCommand(deps, drive.session, runContext, state);
+    return new ExecutorRun({ deps, drive, runContext, keeper, executor, begin });
   }
 
   async #begin(): Promise<void> {

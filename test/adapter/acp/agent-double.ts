@@ -1,5 +1,5 @@
 /**
- * An ACP agent for the tests, without a model: it does what the last line of its prompt says, `do: step; step`.
+ * An ACP agent for the tests, without a model: it does what the last line of its prompt says, `do: a; b`.
  * Its sessions are lines of a file, so that it can resume them. Started as a process.
  */
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";

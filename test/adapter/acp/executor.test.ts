@@ -1,4 +1,4 @@
-/** Sessions whose turns another agent runs: what the log has of it, and what survives a crash of either side. */
+/** Sessions whose turns another agent runs: what the log has of it, and what a crash leaves. */
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -94,15 +94,14 @@ test("a turn: text, reasoning, a call, a changed file, a plan and a cost become 
   const { open, cwd, prompts } = makePlace(t);
   const session = await open();
   const said: string[] = [];
-  const run = session.ask(
-    "do: think hm; say A; begin c1 a.txt; finish c1 a.txt one; say B; plan x,+y; cost 0.25",
-  );
+  const steps = "do: think hm; say A; begin c1 a.txt; finish c1 a.txt one; say B; plan x,+y; cost 0.25";
+  const run = session.ask(steps);
   for await (const one of run) if ("delta" in one && one.delta.type === "text") said.push(one.delta.text);
   assert.deepEqual(said, ["A", "B"]);
   assert.deepEqual(
     (await lines(session)).filter((line) => !line.startsWith("item")),
     [
-      "input.received text:do: think hm; say A; begin c1 a.txt; finish c1 a.txt one; say B; plan x,+y; cost 0.25",
+      `input.received text:${steps}`,
       "turn.started",
       "x.executor.session",
       "model.requested",
@@ -149,7 +148,7 @@ test("a turn: text, reasoning, a call, a changed file, a plan and a cost become 
   assert.equal((await session.state()).cost.nanoUsd, 750_000_000, "the agent's cost is cumulative");
 });
 
-test("an agent that cannot resume is told the context again; a replay on load is not an answer", async (t) => {
+test("an agent that cannot resume is told the context; a replay on load is not an answer", async (t) => {
   const { open, prompts } = makePlace(t, "none");
   const session = await open();
   await session.ask("do: say one").result;
@@ -208,7 +207,7 @@ test("permission: rules allow and deny, a person answers while the agent waits",
   assert.equal(readFileSync(join(cwd, "d.txt"), "utf8"), "four");
 });
 
-test("the agent dies in a call: the outcome is unknown, a person answers, and the turn goes on", async (t) => {
+test("the agent dies in a call: the outcome is unknown, a person answers, it goes on", async (t) => {
   const { open, prompts } = makePlace(t);
   const session = await open();
   const { status, by } = await session.ask("do: say A; begin c1 a.txt; once x; finish c1 a.txt one; say B")

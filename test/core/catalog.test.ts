@@ -70,8 +70,8 @@ test("every entry says what it means, what is left when erased, and has a versio
   for (const type of eventTypes) {
     const { v, meaning, erased } = entryOf(type)!;
     // Version 2 of a binding says that a shell is sandboxed; of a request and a suspension, that a call is
-    // external. What says neither is still written as version 1.
-    const later = ["resource.bound", "session.suspended", "tool.requested"];
+    // external; of a model request, that an executor keeps the context. All else is written as version 1.
+    const later = ["resource.bound", "session.suspended", "tool.requested", "model.requested"];
     assert.equal(v, later.includes(type) ? 2 : 1, type);
     for (const line of [meaning, erased]) assert.match(line, /^[A-Z][^\n]*\.$/, type);
   }

@@ -63,14 +63,14 @@ function serverBinding(server: AcpMcpServer, { setSecret }: BindingOptions): Bin
   if (others.length > 0)
     throw new RpcError(rpcCode.invalidParams, `mcpServers: ${name}: at most one header is supported`);
   if (header === undefined) return { kind: "mcp", name, url };
-  const secret = `SKEIN_ACP_${name}_${header.name}`.toUpperCase().replaceAll(/[^A-Z0-9]/g, "_");
+  const variable = `SKEIN_ACP_${name}_${header.name}`.toUpperCase().replaceAll(/[^A-Z0-9]/g, "_");
   const isBearer = header.name.toLowerCase() === "authorization" && /^bearer /i.test(header.value);
-  setSecret(secret, isBearer ? header.value.slice("bearer ".length) : header.value);
+  setSecret(variable, isBearer ? header.value.slice("bearer ".length) : header.value);
   return {
     kind: "mcp",
     name,
     url,
-    secrets: [secret],
+    secrets: [variable],
     ...(!isBearer && { options: { header: header.name } }),
   };
 }

@@ -161,17 +161,8 @@ export class ExecutorRun {
     } else if (agent.isResumed && link.totalNanoUsd === null) {
       link.recordedNanoUsd = await costBefore(deps, drive.session, known.seq);
     }
-    this.#answerRefused(agent, state);
+    answerRefused(agent, state);
     return agent;
-  }
-
-  /** Calls that a person has denied meanwhile. */
-  #answerRefused(agent: ExecutorSession, { mind }: State): void {
-    const { calls } = linkOf(agent);
-    for (const asking of agent.asking) {
-      const open = [...calls.entries()].some(([call, id]) => id === asking.id && mind.calls.has(call));
-      if (!open) agent.decide(asking.id, "reject");
-    }
   }
 
   /** Hears the agent until it reports a call or ends. */
@@ -342,5 +333,14 @@ export class ExecutorRun {
     const model = runContext.model.name;
     const fail = { do: "fail", model, requestSeq, error: "interrupted", retryable: false } as const;
     await drive.change({ ...fail, costNanoUsd, usage, message: "the turn was interrupted", ...partial });
+  }
+}
+
+/** Calls that a person has denied meanwhile. */
+function answerRefused(agent: ExecutorSession, { mind }: State): void {
+  const { calls } = linkOf(agent);
+  for (const asking of agent.asking) {
+    const open = [...calls.entries()].some(([call, id]) => id === asking.id && mind.calls.has(call));
+    if (!open) agent.decide(asking.id, "reject");
   }
 }

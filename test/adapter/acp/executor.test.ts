@@ -6,7 +6,9 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { acpExecutor, type AcpExecutorOptions } from "../../../src/adapter/acp/executor.ts";
 import { executorModel } from "../../../src/adapter/acp/executor-model.ts";
+import { SkeinError } from "../../../src/core/error.ts";
 import type { Engine } from "../../../src/runtime/engine/engine.ts";
+import { internalsOf } from "../../../src/runtime/engine/internals.ts";
 import type { Session } from "../../../src/runtime/engine/session.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
 import { kind } from "../../kind.ts";
@@ -288,4 +290,24 @@ test("a money budget is enforced between prompts, and needs an agent that report
   const silent = await open({ budget: { usd: 0.5 } });
   await silent.ask("do: say A").result;
   assert.equal((await silent.ask("do: say B").result).by, "budget");
+});
+
+test("naming an executor takes the scope operate; a fork has an agent session of its own", async (t) => {
+  const { engine, open, cwd, prompts } = makePlace(t);
+  const needed: string[] = [];
+  const need = (scope: string, what: string): void => {
+    needed.push(`${scope} for ${what}`);
+    throw new SkeinError("refused", `${what} takes the scope ${scope}`);
+  };
+  const writer = internalsOf(engine).forRequest({ need });
+  const bind = [{ kind: "directory", path: cwd, mode: "write" }] as const;
+  await assert.rejects(writer.open({ objective: "Work", model: "acp/double", bind }), /operate/);
+  const plain = await open({ model: "test/scripted" });
+  await assert.rejects((await writer.session(plain.id)).migrate({ model: "acp/double" }), /operate/);
+  assert.deepEqual(needed, ["operate for an executor", "operate for an executor"]);
+  const session = await open();
+  await session.ask("do: say one").result;
+  const fork = await session.fork();
+  await fork.ask("do: say two").result;
+  assert.match(prompts()[1] ?? "", /say one[^]*say two/, "it is told the context, as a new agent");
 });

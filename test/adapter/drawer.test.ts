@@ -198,7 +198,7 @@ test("a second append with a key writes nothing", async () => {
   assert.deepEqual(await valuesOf(drawer), [1]);
 });
 
-test("texts that look like secrets stay, registered ones are refused; with redact both are redacted", async () => {
+test("what looks like a secret stays, registered ones are refused; redact stores neither", async () => {
   const secrets = { DB_PASSWORD: "correct-horse-battery" };
   await using engine = await openEngine({ store: "memory:", secrets });
   const looks = { password: "hunter2hunter2", text: "key sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789" };

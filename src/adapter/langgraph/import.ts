@@ -62,8 +62,12 @@ interface CheckpointPlace {
 }
 
 function placeOf({ configurable = {} }: RunnableConfig): CheckpointPlace {
-  const { thread_id, checkpoint_ns = "", checkpoint_id } = configurable as CheckpointPlace;
-  return { thread_id, checkpoint_ns, checkpoint_id };
+  const { thread_id, checkpoint_ns, checkpoint_id } = configurable as Partial<CheckpointPlace>;
+  return {
+    thread_id: thread_id ?? "",
+    checkpoint_ns: checkpoint_ns ?? "",
+    checkpoint_id: checkpoint_id ?? "",
+  };
 }
 
 /** Whether all of a checkpoint was copied: its writes come before it. */

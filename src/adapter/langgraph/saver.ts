@@ -53,8 +53,9 @@ const partsMax = 32;
  * A checkpointer that keeps threads in Skein.
  *
  * @example
- *   const graph = workflow.compile({ checkpointer: new SkeinSaver(engine) });
- *   await graph.invoke(input, { configurable: { thread_id: "42" } });
+ *   import { SkeinSaver } from "skein/langgraph";
+ *   const saver = new SkeinSaver(engine); // workflow.compile({ checkpointer: saver })
+ *   const latest = await saver.getTuple({ configurable: { thread_id: "42" } });
  */
 export class SkeinSaver extends BaseCheckpointSaver {
   readonly #drawers: Drawers;
@@ -367,7 +368,7 @@ function summaryOf({ ns, id, parent }: CheckpointRecord, metadata: CheckpointMet
   const { step, source } = metadata;
   return {
     ...(Number.isSafeInteger(step) ? { step } : {}),
-    ...(/^[a-z]{1,20}$/.test(String(source)) ? { source } : {}),
+    ...(/^[a-z]{1,20}$/.test(source) ? { source } : {}),
     branch,
     ...plainId("id", id),
     ...(parent === undefined ? {} : plainId("parent", parent)),

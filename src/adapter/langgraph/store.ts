@@ -41,7 +41,9 @@ interface PutRecord {
  * rank: there is no embedding index.
  *
  * @example
- *   const graph = workflow.compile({ checkpointer: new SkeinSaver(engine), store: new SkeinStore(engine) });
+ *   import { SkeinStore } from "skein/langgraph";
+ *   const store = new SkeinStore(engine); // workflow.compile({ store })
+ *   await store.put(["users", "42"], "name", { text: "Ann" });
  */
 export class SkeinStore extends BaseStore {
   readonly #drawers: Drawers;

@@ -152,7 +152,7 @@ export class Thread {
   async readWrites(ns: string, id: string): Promise<ReadWrite[]> {
     const entries = this.#namespaces.get(ns)?.writes.get(id)?.values() ?? [];
     const found: ReadWrite[] = [];
-    for (const { task, index, channel, place } of [...entries]) {
+    for (const { task, index, channel, place } of entries) {
       const { writes } = (await this.#record(place.firstSeq, place.seq)) as WritesRecord;
       const value = writes[place.place]?.[2];
       if (value !== undefined) found.push({ task, index, channel, value });

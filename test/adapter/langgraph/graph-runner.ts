@@ -50,8 +50,9 @@ await using engine = await openEngine({ store: path });
 const graph = workflow.compile({ checkpointer: new DyingSaver(engine), store: new SkeinStore(engine) });
 const config = { configurable: { thread_id: "kill" }, durability: "sync" as const };
 for (let rounds = 0; rounds < 10; rounds++) {
-  const { next, tasks, values } = await graph.getState(config);
-  const log = (values as { readonly log?: readonly string[] }).log ?? [];
+  const state = await graph.getState(config);
+  const { next, tasks } = state;
+  const { log = [] } = state.values as { readonly log?: readonly string[] };
   if (log.length === 0 && next.length === 0) await graph.invoke({ log: ["started"] }, config);
   else if (tasks.some(({ interrupts }) => interrupts.length > 0))
     await graph.invoke(new Command({ resume: "yes" }), config);

@@ -124,7 +124,7 @@ test("what was given back can be changed, and values that are no JSON are refuse
   await store.put(["a"], "1", given);
   given.list.push(2);
   const read = await store.get(["a"], "1");
-  (read?.value["list"] as number[]).push(3);
+  (read?.value["list"] as number[] | undefined)?.push(3);
   assert.deepEqual((await store.get(["a"], "1"))?.value, { list: [1] });
   await assert.rejects(store.put(["a"], "2", { at: new Date(0) }), { code: "invalid" });
   assert.equal(await store.get(["a"], "2"), null);

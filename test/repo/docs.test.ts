@@ -118,6 +118,8 @@ async function typeErrors(blocks: readonly Block[]): Promise<string> {
   const library = join(scratch, "library");
   await compileLibrary(library, "--emitDeclarationOnly");
   symlinkSync(join(root, "node_modules"), join(library, "node_modules"));
+  // As in the package: declarations of other libraries are then those of their modules.
+  writeFileSync(join(library, "package.json"), '{ "type": "module" }');
   const paths = Object.fromEntries(
     entryPoints().map(({ subpath, file }) => [
       subpath.replace(".", "skein"),

@@ -51,11 +51,6 @@ const partsMax = 32;
 
 /**
  * A checkpointer that keeps threads in Skein.
- *
- * @example
- *   import { SkeinSaver } from "skein/langgraph";
- *   const saver = new SkeinSaver(engine); // workflow.compile({ checkpointer: saver })
- *   const latest = await saver.getTuple({ configurable: { thread_id: "42" } });
  */
 export class SkeinSaver extends BaseCheckpointSaver {
   readonly #drawers: Drawers;

@@ -39,11 +39,6 @@ interface PutRecord {
 /**
  * Long-term memory that keeps items in Skein. Values are JSON. A search with `query` filters and does not
  * rank: there is no embedding index.
- *
- * @example
- *   import { SkeinStore } from "skein/langgraph";
- *   const store = new SkeinStore(engine); // workflow.compile({ store })
- *   await store.put(["users", "42"], "name", { text: "Ann" });
  */
 export class SkeinStore extends BaseStore {
   readonly #drawers: Drawers;

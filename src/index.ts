@@ -9,6 +9,7 @@ import type { Signer } from "./runtime/transfer/bundle.ts";
 import { Engine } from "./runtime/engine/engine.ts";
 import { learnKeys, openRedactor, type SecretsOptions } from "./runtime/log/redact.ts";
 import { realWorld, type World } from "./runtime/world.ts";
+import type { LanguageModelInstance } from "./model/instance.ts";
 import type { ModelConfig } from "./model/model-config.ts";
 import type { Models } from "./model/port.ts";
 import type { StoreOpening } from "./store/driver.ts";
@@ -35,6 +36,8 @@ export interface OpenEngineOptions {
   readonly lockWaitMs?: number;
   /** Keys, addresses, windows and prices of models, as in the configuration file; or models of your own. */
   readonly models?: ModelConfig | Models;
+  /** Models of the AI SDK, of any provider. The first one is the default, unless `models` names another. */
+  readonly languageModels?: readonly LanguageModelInstance[];
   /** Tools of your own, which sessions use that bind them: `{ kind: "tool", name }`. */
   readonly tools?: readonly OuterTool[];
   /** Where keys and secrets are looked up; by default the environment of the process. */
@@ -61,7 +64,7 @@ export interface OpenEngineOptions {
  */
 export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const known = ["store", "durability", "create", "actor", "lockWaitMs", "models", "tools", "env", "holder"];
-  checkOptions("openEngine", options, [...known, "leaseMs", "secrets", "tenant", "sign"]);
+  checkOptions("openEngine", options, [...known, "leaseMs", "secrets", "tenant", "sign", "languageModels"]);
   const env = options.env ?? process.env;
   const redactor = openRedactor(options.secrets);
   const world = { ...realWorld(), secret: (name: string) => env[name], redactor };
@@ -95,7 +98,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     world,
     tenant: tenant ?? at?.tenancy?.tenant ?? "default",
     ...present({ holder: options.holder }),
-    models: () => loadModels(options.models, env),
+    models: () => loadModels(options, env),
     ...(options.sign === undefined ? {} : { signer: () => options.sign ?? null }),
     openStore: async (other, { create: make = true } = {}) =>
       openAt(await locateStore(other), { ...how, create: make }),
@@ -149,7 +152,7 @@ function checkRun({ leaseMs, tools = [] }: OpenEngineOptions): void {
 
 /** Loaded when the first session runs: providers' libraries take a while. */
 async function loadModels(
-  given: ModelConfig | Models = {},
+  { models: given = {}, languageModels: instances = [] }: OpenEngineOptions,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<Models> {
   if (typeof given !== "object" || given === null) {
@@ -157,6 +160,8 @@ async function loadModels(
       hint: 'for example { model: "anthropic/claude-sonnet-5" }',
     });
   }
+  if (!Array.isArray(instances))
+    throw new SkeinError("invalid", "openEngine: languageModels: expected an array of models");
   if ("byDefault" in given) return given;
   const [{ makeModels }, { parseModelConfig }, { offlineModel }] = await Promise.all([
     import("./model/models.ts"),
@@ -164,7 +169,7 @@ async function loadModels(
     import("./model/offline.ts"),
   ]);
   const config = parseModelConfig(JSON.stringify(given), "openEngine: models", env);
-  return makeModels({ env, config, offline: offlineModel() });
+  return makeModels({ env, config, offline: offlineModel(), instances });
 }
 
 function checkStore(store: unknown): Store | LogStore {
@@ -188,6 +193,7 @@ export type { Binding, Permission } from "./core/tool/commands.ts";
 export type { TriggerSpec } from "./core/trigger/trigger.ts";
 export type { AppendRecord } from "./core/turn/commands.ts";
 export type { AgentDefinition } from "./core/workspace/agent.ts";
+export type { LanguageModelInstance } from "./model/instance.ts";
 export type { ModelConfig } from "./model/model-config.ts";
 export type { ClearOptions } from "./runtime/branch/clear.ts";
 export type { ForkPlace } from "./runtime/branch/fork.ts";

@@ -44,6 +44,8 @@ export interface AiSdkOptions {
   /** Other secrets to remove from errors: the keys of other providers. */
   readonly otherKeys?: readonly string[];
   readonly facts: ModelFacts;
+  /** Absent: the provider's package makes it. */
+  readonly load?: typeof loadLanguageModel;
 }
 
 export function aiSdkModel(options: AiSdkOptions): Model {
@@ -82,7 +84,8 @@ async function* streamOnce(
   const prompt = await unlessAborted(makePrompt(call, options.wire), signal);
   const post = recordingFetch(call.outputTokensMax);
   const [provider = ""] = options.name.split("/");
-  const model = await loadLanguageModel({
+  const { load = loadLanguageModel } = options;
+  const model = await load({
     provider,
     wire: options.wire,
     modelId: options.name.slice(provider.length + 1),

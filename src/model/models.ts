@@ -4,6 +4,7 @@
  */
 import { nearest, SkeinError } from "../core/error.ts";
 import { aiSdkModel } from "./ai-sdk.ts";
+import { asLanguageModelV4, instancesByName, wireOf, type LanguageModelInstance } from "./instance.ts";
 import { builtInProviders, hasAddress, providerHint, variablePrefix } from "./model-config.ts";
 import type { BuiltInProvider, ConfiguredFacts, ModelConfig } from "./model-config.ts";
 import catalog from "./models.json" with { type: "json" };
@@ -16,18 +17,30 @@ export interface ModelsOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly config?: ModelConfig;
   readonly offline: Model;
+  /** Models of the AI SDK. The first one is the default. */
+  readonly instances?: readonly LanguageModelInstance[];
 }
 
-export function makeModels({ env, config = {}, offline }: ModelsOptions): Models {
+export function makeModels({ env, config = {}, offline, instances = [] }: ModelsOptions): Models {
+  const given = instancesByName(instances);
   const providers = new Map(providersOf(env, config).map((provider) => [provider.name, provider]));
   const known = [...providers.keys(), "offline"];
   const keys = [...keysIn(env), ...[...providers.values()].flatMap(({ key = [] }) => key)];
   const providerOf = (name: string): Provider | undefined =>
     providers.get(name) ?? (hasAddress(env, name) ? compatible(env, name) : undefined);
-  const listed = [...new Set([...Object.keys(catalog.models), ...Object.keys(config.models ?? {})])];
+  const listed = [
+    ...new Set([...given.keys(), ...Object.keys(catalog.models), ...Object.keys(config.models ?? {})]),
+  ];
 
   const model = async (name: string): Promise<Model> => {
     if (name === offline.name) return offline;
+    const instance = given.get(name);
+    if (instance !== undefined) {
+      const wire = wireOf(name);
+      const facts = factsOf(name, { wire }, config);
+      const load = () => asLanguageModelV4(instance);
+      return aiSdkModel({ name, wire, key: undefined, otherKeys: keys, url: "", facts, load });
+    }
     const at = name.indexOf("/");
     if (at < 1 || at === name.length - 1) throw misnamed(name, listed);
     const provider = name.startsWith("offline/") ? undefined : providerOf(name.slice(0, at));
@@ -48,6 +61,8 @@ export function makeModels({ env, config = {}, offline }: ModelsOptions): Models
 
   const listing = (name: string): ModelListing => {
     if (name === offline.name) return { name, facts: offline.facts, ready: true, hint: null };
+    if (given.has(name))
+      return { name, facts: factsOf(name, { wire: wireOf(name) }, config), ready: true, hint: null };
     const provider = providerOf(name.slice(0, name.indexOf("/")));
     const hint = provider === undefined ? "its provider is not configured" : provider.missing;
     return { name, facts: factsOf(name, provider, config), ready: hint === null, hint };
@@ -59,7 +74,8 @@ export function makeModels({ env, config = {}, offline }: ModelsOptions): Models
 
   const ready = builtInProviders.find((name) => providers.get(name)?.missing === null);
   return {
-    byDefault: config.model ?? (ready === undefined ? offline.name : catalog.defaults[ready]),
+    byDefault:
+      config.model ?? [...given.keys()][0] ?? (ready === undefined ? offline.name : catalog.defaults[ready]),
     model,
     list: () => [...listed.map(listing), ...servers],
   };
@@ -183,7 +199,11 @@ function checkedUrl({ name, url }: Provider): string {
 }
 
 /** The configuration takes precedence over the catalog; a model in neither has no known price. */
-function factsOf(name: string, provider: Provider | undefined, config: ModelConfig): ModelFacts {
+function factsOf(
+  name: string,
+  provider: Pick<Provider, "wire"> | undefined,
+  config: ModelConfig,
+): ModelFacts {
   const isLocal = provider === undefined || provider.wire === "compatible";
   const { windowTokens, outputTokensMax, images, price } = {
     ...(isLocal ? catalog.unlisted.compatible : catalog.unlisted.known),

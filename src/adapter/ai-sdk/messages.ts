@@ -31,9 +31,6 @@ export interface MessagesOptions {
 /**
  * The messages of a session, for `useChat({ messages })` and for rendering on the server. The same log gives
  * the same messages, whenever and wherever it is read.
- *
- * @example
- *   const messages = await uiMessages(await engine.session(id), { blob: (hash) => engine.blob(hash) });
  */
 export async function uiMessages(session: Session, options: MessagesOptions = {}): Promise<ChatMessage[]> {
   const { mind, seq: toSeq } = await session.fold();

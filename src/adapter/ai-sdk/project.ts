@@ -403,8 +403,8 @@ const finishReasons: Readonly<Record<string, FinishReason>> = {
 };
 
 /**
- * The client refuses a whole chunk with a key `__proto__`, or `prototype` in a `constructor`. A value with such
- * a key is sent as its JSON text.
+ * The client refuses a whole chunk with a key `__proto__`, or `prototype` in a `constructor`. A value with
+ * such a key is sent as its JSON text.
  */
 function acceptable(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;

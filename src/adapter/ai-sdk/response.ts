@@ -57,9 +57,6 @@ export interface RunResponseOptions extends MessagesOptions {
 
 /**
  * A run as the response that `useChat` expects. The run goes on when the client disconnects.
- *
- * @example
- *   return toUIMessageStreamResponse(session.ask("Summarize the log"));
  */
 export function toUIMessageStreamResponse(run: SessionRun, options: RunResponseOptions = {}): Response {
   const { headers } = options;

@@ -41,9 +41,6 @@ export interface ChatRoutes {
 
 /**
  * The routes that `useChat` uses, on sessions of an engine.
- *
- * @example
- *   export const { POST, GET, DELETE } = chatRoutes({ engine: () => openEngine({ store: "chat.db" }) });
  */
 export function chatRoutes(options: ChatRoutesOptions): ChatRoutes {
   const { engine: given, authorize, headers, errorText = publicText } = options;

@@ -1,6 +1,6 @@
 /**
- * A chat that survives reloads, crashes and closed tabs: all of the server. In a Next.js application this file is
- * `lib/chat.ts`; `app/api/chat/route.ts` exports its POST, and `app/api/chat/[id]/route.ts` and
+ * A chat that survives reloads, crashes and closed tabs: all of the server. In a Next.js application this
+ * file is `lib/chat.ts`; `app/api/chat/route.ts` exports its POST, and `app/api/chat/[id]/route.ts` and
  * `app/api/chat/[id]/stream/route.ts` its GET and DELETE. `page.ts` is the page.
  */
 import { openEngine } from "skein";

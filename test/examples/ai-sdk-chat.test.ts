@@ -1,4 +1,4 @@
-/** The example of `useChat`: its routes with the unmodified client, and its page with the messages of a chat. */
+/** The example of `useChat`: its routes with the unmodified client, and its page. */
 import assert from "node:assert/strict";
 import { globSync, mkdtempDisposableSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";

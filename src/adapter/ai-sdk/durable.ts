@@ -41,7 +41,7 @@ export interface DurableRun extends AsyncDisposable {
   readonly middleware: LanguageModelV4Middleware;
   /**
    * The same tools, with recorded calls. `effects` decides about a call that a crash cut off: `read` and
-   * `idempotent` ones run again; of an unsafe one, the default, the model learns that nobody knows its outcome.
+   * `idempotent` ones run again; of an unsafe one, the default, the outcome is unknown, as the model learns.
    */
   wrapTools<T extends ToolSet>(tools: T, effects?: { readonly [N in keyof T]?: ToolEffect }): T;
   /** Tokens of the recorded calls, each counted once. */

@@ -16,7 +16,9 @@
  *   so it sees what other processes wrote.
  * - **Secrets.** Records are appended `verbatim`: texts that only look like secrets come back equal, and
  *   registered secrets are refused. With `redact`, Skein redacts as everywhere, and they do not come back
- *   equal. A server always redacts, so a drawer on `skein/client` needs `redact`.
+ *   equal.
+ * - **In the process only.** Over HTTP `open` takes no key of its own and `append` no `verbatim`, so a drawer
+ *   needs the engine in its process.
  * - **Closed sessions.** Frameworks never close, so a drawer reopens a closed or archived session to write.
  */
 import { createHash } from "node:crypto";
@@ -24,7 +26,7 @@ import { SkeinError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { limit } from "../core/limit.ts";
 
-/** The session calls that a drawer needs; a handle of the library or of `skein/client` has them. */
+/** The session calls that a drawer needs. */
 interface DrawerSession {
   readonly id: string;
   append(

@@ -19,7 +19,6 @@ import {
   type CheckpointTuple,
   type PendingWrite,
 } from "@langchain/langgraph-checkpoint";
-import type { RemoteEngine } from "../../client/engine.ts";
 import { makeCache } from "../../core/cache.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import { isGone, makeDrawers, type Drawer, type Drawers } from "../drawer.ts";
@@ -39,7 +38,7 @@ export interface SkeinSaverOptions {
   readonly serde?: Serializer;
   /**
    * Redacts secrets, so that values that hold one do not come back equal. By default values come back as they
-   * were given, and those with a secret that the engine knows are refused. Required with `skein/client`.
+   * were given, and those with a secret that the engine knows are refused.
    */
   readonly redact?: boolean;
 }
@@ -57,7 +56,7 @@ export class SkeinSaver extends BaseCheckpointSaver {
   readonly #isVerbatim: boolean;
   readonly #threads = makeCache<string, Promise<Thread>>(threadsCached);
 
-  constructor(engine: Engine | RemoteEngine, options: SkeinSaverOptions = {}) {
+  constructor(engine: Engine, options: SkeinSaverOptions = {}) {
     super(options.serde);
     this.#isVerbatim = options.redact !== true;
     this.#drawers = makeDrawers(engine, {

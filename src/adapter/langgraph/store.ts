@@ -14,7 +14,6 @@ import {
   type SearchItem,
   type SearchOperation,
 } from "@langchain/langgraph-checkpoint";
-import type { RemoteEngine } from "../../client/engine.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import { isGone, makeDrawers, type Drawer, type Drawers, type StoredDrawerRecord } from "../drawer.ts";
 
@@ -24,7 +23,7 @@ export interface SkeinStoreOptions {
   readonly name?: string;
   /**
    * Redacts secrets, so that items that hold one do not come back equal. By default items come back as they
-   * were given, and those with a secret that the engine knows are refused. Required with `skein/client`.
+   * were given, and those with a secret that the engine knows are refused.
    */
   readonly redact?: boolean;
 }
@@ -45,7 +44,7 @@ export class SkeinStore extends BaseStore {
   readonly #name: string;
   #open: Promise<OpenStore> | null = null;
 
-  constructor(engine: Engine | RemoteEngine, options: SkeinStoreOptions = {}) {
+  constructor(engine: Engine, options: SkeinStoreOptions = {}) {
     super();
     this.#name = options.name ?? "default";
     this.#drawers = makeDrawers(engine, {

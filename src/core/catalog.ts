@@ -16,6 +16,7 @@ import { triggerEvents } from "./trigger/events.ts";
 import { budgetEvents } from "./budget/events.ts";
 import { governEvents } from "./govern/events.ts";
 import { historyEvents } from "./history/events.ts";
+import { proxyEvents } from "./proxy/events.ts";
 import { workspaceEvents } from "./workspace/events.ts";
 
 /** The events of a session by slice. */
@@ -30,6 +31,7 @@ export const sessionSlices = {
   budget: budgetEvents,
   govern: governEvents,
   history: historyEvents,
+  proxy: proxyEvents,
 } satisfies Record<string, Record<string, Entry>>;
 
 export const sessionCatalog = {
@@ -43,6 +45,7 @@ export const sessionCatalog = {
   ...budgetEvents,
   ...governEvents,
   ...historyEvents,
+  ...proxyEvents,
 } satisfies Record<string, Entry>;
 
 export const workspaceCatalog = workspaceEvents;

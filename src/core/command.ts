@@ -4,6 +4,7 @@ import type { BudgetCommand } from "./budget/commands.ts";
 import type { Digest } from "./chain.ts";
 import type { GovernCommand } from "./govern/commands.ts";
 import type { HistoryCommand } from "./history/commands.ts";
+import type { ProxyCommand } from "./proxy/commands.ts";
 import type { ItemCommand } from "./item/commands.ts";
 import type { MessageCommand } from "./message/commands.ts";
 import type { SessionCommand } from "./session/commands.ts";
@@ -30,7 +31,8 @@ export type Command =
   | TriggerCommand
   | BudgetCommand
   | GovernCommand
-  | HistoryCommand;
+  | HistoryCommand
+  | ProxyCommand;
 
 export type CommandName = Command["do"];
 

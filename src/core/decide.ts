@@ -13,6 +13,7 @@ import { triggerDecisions } from "./trigger/decide.ts";
 import { budgetDecisions } from "./budget/decide.ts";
 import { governDecisions } from "./govern/decide.ts";
 import { historyDecisions } from "./history/decide.ts";
+import { proxyDecisions } from "./proxy/decide.ts";
 import { refuse, type Decide, type Decision, type Decisions } from "./decision.ts";
 import type { State } from "./state.ts";
 
@@ -27,6 +28,7 @@ const decisions: Decisions<CommandName> = {
   ...budgetDecisions,
   ...governDecisions,
   ...historyDecisions,
+  ...proxyDecisions,
 };
 
 export function decide(state: State, command: Command, facts: Facts): Decision {

@@ -13,6 +13,7 @@ import { triggerFolds } from "./trigger/fold.ts";
 import { budgetFolds } from "./budget/fold.ts";
 import { governFolds } from "./govern/fold.ts";
 import { historyFolds } from "./history/fold.ts";
+import { proxyFolds } from "./proxy/fold.ts";
 import { worked, type Fold, type Folds, type Recall } from "./state-change.ts";
 import type { SessionEventType } from "./catalog.ts";
 import type { SessionLogEvent, Understood } from "./event.ts";
@@ -30,6 +31,7 @@ const folds: Folds<SessionEventType> = {
   ...budgetFolds,
   ...governFolds,
   ...historyFolds,
+  ...proxyFolds,
 };
 
 export function fold(state: State, next: Understood, recall: Recall): State {

@@ -108,6 +108,15 @@ export interface ImportedUsage {
   readonly unpriced: number;
 }
 
+/** A model call without an outcome yet. */
+export interface OpenModelCall {
+  readonly seq: number;
+  readonly model: string;
+  readonly amounts: Amounts;
+  /** Another program made it, through the recording proxy. No runner waits for it. */
+  readonly isForwarded?: boolean;
+}
+
 /** Tokens of imported history that belong to no answer. */
 export interface OtherUsage {
   readonly inputTokens: number;
@@ -206,7 +215,7 @@ export interface Standing {
   /** The last call that was recorded as lost. Its runner can still report what it cost. */
   readonly lost: { readonly seq: number; readonly amounts: Amounts } | null;
   /** The most that the model call in flight may cost. It counts as spent until the call is settled. */
-  readonly reserved: { readonly seq: number; readonly model: string; readonly amounts: Amounts } | null;
+  readonly reserved: OpenModelCall | null;
   /** Allotted to other sessions, minus refunds. */
   readonly allotted: UsedAmounts;
   readonly holds: SortedMap<number>;

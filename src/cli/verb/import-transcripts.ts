@@ -1,9 +1,9 @@
 /** `skein import TOOL [PATH]`: sessions of other tools, found, filtered, previewed and imported. */
+import { priceOf } from "../open/model-lookup.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import { bytes } from "../../core/text/number-format.ts";
-import type { TokenPrice } from "../../core/budget/price.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import {
   importTranscripts,
@@ -15,7 +15,6 @@ import {
   type TranscriptTarget,
   type WatchTranscriptsOptions,
 } from "../../transcripts/transcripts.ts";
-import models from "../../model/models.json" with { type: "json" };
 import type { Screen } from "../command/screen.ts";
 import { table } from "../format/table.ts";
 import { count, oneLine, plural } from "../format/text.ts";
@@ -210,15 +209,3 @@ function secretLines(results: readonly ImportedTranscript[]): string[] {
 
 const total = (counts: Readonly<Record<string, number>> = {}): number =>
   Object.values(counts).reduce((all, one) => all + one, 0);
-
-const prices = new Map(
-  Object.entries(models.models as Readonly<Record<string, { readonly price?: TokenPrice | null }>>).map(
-    ([name, { price = null }]) => [name.slice(name.indexOf("/") + 1), price],
-  ),
-);
-
-/** By the model's name, with or without its provider and date: `claude-sonnet-5-5-20260929`. */
-export function priceOf(model: string): TokenPrice | null {
-  const name = model.slice(model.lastIndexOf("/") + 1);
-  return prices.get(name) ?? prices.get(name.replace(/-\d{8}$/, "")) ?? null;
-}

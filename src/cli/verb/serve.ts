@@ -25,7 +25,8 @@ import { mounts } from "../open/mounts.ts";
 import { makeOpening } from "../open/open-engine.ts";
 import { oneLine, plural } from "../format/text.ts";
 import { verb } from "../command/verb.ts";
-import { priceOf } from "./import-transcripts.ts";
+import { priceOf } from "../open/model-lookup.ts";
+import { recordingProxy, upstreamsFrom } from "../open/recording-proxy.ts";
 
 const hostUsual = "127.0.0.1";
 const portUsual = 7717;
@@ -72,6 +73,20 @@ export const serve = verb({
       type: "flag",
       what: "allow webhooks at addresses of this machine and private networks",
     },
+    upstream: {
+      type: "list",
+      value: "NAME=URL",
+      what: "where /proxy/NAME forwards to; by default Anthropic, OpenAI and Google at their addresses",
+    },
+    "proxy-budget-usd": {
+      type: "number",
+      value: "USD",
+      what: "the most that one conversation through /proxy may cost; by default unlimited",
+    },
+    "proxy-unrecorded": {
+      type: "flag",
+      what: "forward calls to /proxy that cannot be recorded; by default they are refused",
+    },
     otlp: {
       type: "text",
       value: "URL",
@@ -90,6 +105,8 @@ export const serve = verb({
       "with --host, --origin or tenants.",
     "/healthz and /readyz are for monitoring, /metrics for Prometheus, with a token that has " +
       "operate. Webhooks of triggers are called at /v1/hooks/TOKEN.",
+    "/proxy/anthropic, /proxy/openai and /proxy/google record the calls that other programs make there: " +
+      "see skein proxy.",
     "Several servers may share a store: each of them streams the deltas of all. They reach one " +
       "another where they listen, or at --relay-address.",
     "Ctrl-C ends streams, finishes the steps in progress and releases everything; a second one ends " +
@@ -154,7 +171,15 @@ export const serve = verb({
       world,
       version,
       engines: [opened],
-      mounts,
+      mounts: [
+        ...mounts,
+        recordingProxy({
+          upstreams: upstreamsFrom(options.upstream),
+          budgetUsd: options["proxy-budget-usd"],
+          unrecorded: options["proxy-unrecorded"] ? "forward" : "refuse",
+          trouble,
+        }),
+      ],
       otherStores: options["other-stores"],
       transcripts: localTranscripts(options["import-from"], {
         isLocal: isLoopback(host) && options.origin.length === 0 && at.tenancy === undefined,

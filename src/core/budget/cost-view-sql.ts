@@ -6,7 +6,12 @@
 
 /** Records that open or settle a call, in SQL. A compaction or handoff without usage settles none. */
 export const callTypesText =
-  "'model.requested', 'model.responded', 'model.failed', 'transcript.compacted', 'handoff.written'";
+  "'model.requested', 'model.responded', 'model.failed', 'transcript.compacted', 'handoff.written', " +
+  "'proxy.requested', 'proxy.responded', 'proxy.failed'";
+/** Opens a call, in SQL; fails a call; is a call whatever its body says. */
+export const opensCall = (type: string): string => `${type} IN ('model.requested', 'proxy.requested')`;
+export const failsCall = (type: string): string => `${type} IN ('model.failed', 'proxy.failed')`;
+export const isModelCall = (type: string): string => `(${type} LIKE 'model.%' OR ${type} LIKE 'proxy.%')`;
 
 /**
  * `records` is a query for such records: session, agent, seq, at, type, model, input_tokens, output_tokens,
@@ -26,13 +31,13 @@ SELECT session, agent, model, ${day} AS day, seq, at,
   coalesce(most_nano, 0) - coalesce(released_nano, 0) AS unconfirmed_nano_usd
 FROM (
   SELECT o.*, 1 - o.has_released AS is_call,
-    CASE WHEN o.is_lost = 0 THEN o.bound_tokens WHEN o.before_type = 'model.requested' THEN o.before_tokens
+    CASE WHEN o.is_lost = 0 THEN o.bound_tokens WHEN ${opensCall("o.before_type")} THEN o.before_tokens
       END AS most_tokens,
-    CASE WHEN o.is_lost = 0 THEN o.bound_nano WHEN o.before_type = 'model.requested' THEN o.before_nano
+    CASE WHEN o.is_lost = 0 THEN o.bound_nano WHEN ${opensCall("o.before_type")} THEN o.before_nano
       END AS most_nano
   FROM (
     SELECT r.*,
-      CASE WHEN r.type = 'model.failed' AND r.nano_usd IS NULL AND r.has_bound = 0 AND r.has_released = 0
+      CASE WHEN ${failsCall("r.type")} AND r.nano_usd IS NULL AND r.has_bound = 0 AND r.has_released = 0
         THEN 1 ELSE 0 END AS is_lost,
       lag(r.type) OVER (PARTITION BY r.session, r.has_released ORDER BY r.seq) AS before_type,
       lag(r.bound_tokens) OVER (PARTITION BY r.session, r.has_released ORDER BY r.seq) AS before_tokens,
@@ -40,7 +45,7 @@ FROM (
       lead(r.type) OVER (PARTITION BY r.session, r.has_released ORDER BY r.seq) AS next_type
     FROM (${records}) r
   ) o
-  WHERE o.type <> 'model.requested' OR o.next_type IS NULL OR o.next_type = 'model.requested'
+  WHERE NOT ${opensCall("o.type")} OR o.next_type IS NULL OR ${opensCall("o.next_type")}
 ) c`;
 
 /** Sums over rows `c` of the view, in the order of the fields of `Spend`. */

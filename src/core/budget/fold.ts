@@ -1,6 +1,6 @@
 /** Folds of budgets and allotments. */
 import type { budgetEvents } from "./events.ts";
-import { type CallBody, type CallType, openSpend, settledSpend, type Spend } from "./money.ts";
+import { type CallBody, isFailure, openSpend, settledSpend, type SettlingType, type Spend } from "./money.ts";
 import { type Folds, stand } from "../state-change.ts";
 import { type State, type UsedAmounts, resources, type Amounts } from "../state.ts";
 
@@ -51,13 +51,13 @@ export function plus(used: UsedAmounts, amounts: Amounts, sign: 1 | -1): UsedAmo
 }
 
 /** Adds the money and tokens of the record that settles a call. No other record does. */
-export function settleCall(state: State, type: Exclude<CallType, "model.requested">, body: CallBody): State {
+export function settleCall(state: State, type: SettlingType, body: CallBody): State {
   const { reserved } = state.standing;
   const spend = settledSpend(type, body, reserved?.amounts ?? null);
   if (spend === null) return state;
   if (body.released !== undefined) return stand(count(state, spend), { lost: null });
   const { usage, costNanoUsd = null, unconfirmed } = body;
-  const isUnknown = type === "model.failed" && costNanoUsd === null;
+  const isUnknown = isFailure(type) && costNanoUsd === null;
   const isLost = reserved !== null && isUnknown && (usage === undefined || unconfirmed === undefined);
   const counted = stand(count(state, spend), { reserved: null });
   if (!isLost) return counted;

@@ -2,7 +2,7 @@
  * Money and tokens of model calls. This is the one definition: the fold, the budget, lists, reports, the SQL
  * views (src/store/…/views) and the metrics all follow it.
  *
- * `model.requested` opens a call and reserves the most it can cost; the record that ends the call settles it.
+ * `model.requested`, or `proxy.requested` for another program, opens a call and reserves the most it can cost; the record that ends the call settles it.
  * What a provider reported, or Skein counted, is spent. An unconfirmed amount is an upper bound on top: the
  * whole reservation while a call is open or after a crash; after an interrupt, hidden reasoning and output
  * that was generated but not yet streamed. A budget counts both. An unknown price is not zero.
@@ -21,8 +21,19 @@ export const callTypes = [
   "model.failed",
   "transcript.compacted",
   "handoff.written",
+  "proxy.requested",
+  "proxy.responded",
+  "proxy.failed",
 ] as const;
 export type CallType = (typeof callTypes)[number];
+/** Opens a call. The other types settle one. */
+export type OpeningType = "model.requested" | "proxy.requested";
+export type SettlingType = Exclude<CallType, OpeningType>;
+
+export const isOpening = (type: string): type is OpeningType =>
+  type === "model.requested" || type === "proxy.requested";
+/** A record that settles a call without a whole answer. */
+export const isFailure = (type: string): boolean => type === "model.failed" || type === "proxy.failed";
 
 /** The fields of such a record that hold money and tokens. */
 export interface CallBody {
@@ -43,13 +54,9 @@ export interface CallBody {
  * without a model. Up to 0.4 a failed call of unknown cost did not record an upper bound: the
  * reservation of the request counts.
  */
-export function settledSpend(
-  type: Exclude<CallType, "model.requested">,
-  body: CallBody,
-  reserved: Amounts | null,
-): Spend | null {
+export function settledSpend(type: SettlingType, body: CallBody, reserved: Amounts | null): Spend | null {
   const { usage, costNanoUsd = null, unconfirmed, released } = body;
-  if (type !== "model.failed") return usage === undefined ? null : confirmed(usage, costNanoUsd);
+  if (!isFailure(type)) return usage === undefined ? null : confirmed(usage, costNanoUsd);
   if (released !== undefined) return corrected(body, released);
   if (unconfirmed === undefined)
     return costNanoUsd === null ? openSpend(reserved ?? {}) : confirmed(usage, costNanoUsd);

@@ -49,7 +49,8 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     const refusal =
       toSeq === undefined ? mayAsk(state) : forbidden(state, "compact", "be compacted by a model");
     if (refusal !== null) return refusal;
-    if (state.standing.reserved !== null)
+    // A forwarded call that is still open counts as lost: its program may be gone.
+    if (state.standing.reserved !== null && state.standing.reserved.isForwarded !== true)
       return refuse("conflict", "a model call is in flight", "settle it first");
     const { turn, limits } = state.standing;
     const attempt = toSeq === undefined ? (turn?.attempts ?? 0) + 1 : 1;

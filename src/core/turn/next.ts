@@ -27,7 +27,7 @@ export interface NextOptions {
 export function nextOf(state: State, { steered, stepsMax }: NextOptions): Next {
   const { status, turn, inbox, reserved } = state.standing;
   if (status !== "open" && status !== "running") return { next: "rest" };
-  if (reserved !== null) return { next: "write-off" };
+  if (reserved !== null && reserved.isForwarded !== true) return { next: "write-off" };
   if (turn === null) return inbox.waiting.length === 0 ? { next: "rest" } : { next: "begin" };
   if (turn.interrupted) return { next: "end", outcome: "interrupted" };
   if (state.mind.calls.size > 0) return { next: "calls" };

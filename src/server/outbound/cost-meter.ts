@@ -9,11 +9,13 @@ import { limit } from "../../core/limit.ts";
 import {
   addSpend,
   callTypes,
+  isFailure,
+  isOpening,
   noSpend,
   openSpend,
   settledSpend,
   type CallBody,
-  type CallType,
+  type SettlingType,
   type Spend,
 } from "../../core/budget/money.ts";
 import type { Amounts } from "../../core/state.ts";
@@ -99,10 +101,10 @@ export function makeCostMeter(): CostMeter {
   function settle(record: StoredRecord, body: SettledBody, requested: Amounts | null): SettledCall[] {
     const { session } = record;
     const reserved = open.get(session)?.reserved ?? requested;
-    const spend = settledSpend(record.type as SettledType, body, reserved);
+    const spend = settledSpend(record.type as SettlingType, body, reserved);
     if (spend === null || body.model === undefined) return [];
     if (body.released !== undefined) return [count(body.model, settledLate(record, body, spend))];
-    const isUnknown = record.type === "model.failed" && (body.costNanoUsd ?? null) === null;
+    const isUnknown = isFailure(record.type) && (body.costNanoUsd ?? null) === null;
     open.delete(session);
     if (isUnknown && record.cause !== null) keep(lost, session, record.cause);
     return [count(body.model, spend)];
@@ -124,7 +126,7 @@ export function makeCostMeter(): CostMeter {
       const reserved = await reservations(store, calls, open);
       return calls.flatMap((record) => {
         const body: unknown = JSON.parse(record.body);
-        if (record.type === "model.requested") return request(record, body as RequestBody);
+        if (isOpening(record.type)) return request(record, body as RequestBody);
         if (record.type !== "session.deleted")
           return settle(record, body as SettledBody, reserved.get(record) ?? null);
         open.delete((body as { readonly session: string }).session);
@@ -165,7 +167,6 @@ function costOfModel(model: string, own: Sums, open: readonly Spend[]): ModelCos
 
 const countedTypes: readonly string[] = [...callTypes, "session.deleted"];
 
-type SettledType = Exclude<CallType, "model.requested">;
 type SettledBody = CallBody & { readonly model?: string };
 interface RequestBody {
   readonly model: string;
@@ -181,12 +182,12 @@ async function reservations(
   const found = new Map<StoredRecord, Amounts>();
   for (const record of records) {
     const { session, cause, type } = record;
-    if (type !== "model.failed" || cause === null || open.get(session)?.seq === cause) continue;
+    if (!isFailure(type) || cause === null || open.get(session)?.seq === cause) continue;
     const body = JSON.parse(record.body) as CallBody;
     if ((body.costNanoUsd ?? null) !== null || body.unconfirmed !== undefined) continue;
     const range = { fromSeq: cause, toSeq: cause, limit: 1, contents: false };
     const [request] = await store.read(session, range).catch(noneOfDeleted);
-    if (request?.type !== "model.requested") continue;
+    if (request === undefined || !isOpening(request.type)) continue;
     found.set(record, (JSON.parse(request.body) as RequestBody).reserved);
   }
   return found;

@@ -4,7 +4,13 @@
 import { hash } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import type { LogId } from "../../core/ids.ts";
-import { callTypesText, spendView } from "../../core/budget/cost-view-sql.ts";
+import {
+  callTypesText,
+  failsCall,
+  isModelCall,
+  opensCall,
+  spendView,
+} from "../../core/budget/cost-view-sql.ts";
 import { makeSegments } from "./segments.ts";
 
 /**
@@ -25,9 +31,9 @@ const partsOf = (body: string, type: string): readonly string[] => [
   `json_extract(${body}, '$.usage.outputTokens')`,
   `json_extract(${body}, '$.costNanoUsd')`,
   `json_extract(${body}, '$.usage.estimated')`,
-  `CASE ${type} WHEN 'model.requested' THEN json_extract(${body}, '$.reserved')
-    WHEN 'model.failed' THEN json_extract(${body}, '$.unconfirmed') END`,
-  `CASE ${type} WHEN 'model.failed' THEN json_extract(${body}, '$.released') END`,
+  `CASE WHEN ${opensCall(type)} THEN json_extract(${body}, '$.reserved')
+    WHEN ${failsCall(type)} THEN json_extract(${body}, '$.unconfirmed') END`,
+  `CASE WHEN ${failsCall(type)} THEN json_extract(${body}, '$.released') END`,
 ];
 const names = [
   "model",
@@ -40,7 +46,7 @@ const names = [
 ] as const;
 
 const isCall = (body: string, type: string): string =>
-  `${type} IN (${callTypesText}) AND (${type} LIKE 'model.%'
+  `${type} IN (${callTypesText}) AND (${isModelCall(type)}
     OR json_extract(${body}, '$.usage.inputTokens') IS NOT NULL)`;
 
 const columns = `log, seq, at, type, ${names.join(", ")}`;

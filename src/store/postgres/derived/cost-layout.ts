@@ -2,7 +2,13 @@
  * Migrates a store to the layout in which lists and the view `costs` have all money; see
  * core/budget/money.ts.
  */
-import { callTypesText, spendView } from "../../../core/budget/cost-view-sql.ts";
+import {
+  callTypesText,
+  failsCall,
+  isModelCall,
+  opensCall,
+  spendView,
+} from "../../../core/budget/cost-view-sql.ts";
 
 const tenant = "current_setting('skein.tenant')::integer";
 
@@ -15,12 +21,10 @@ const readable = (body: string): string => `CASE WHEN strpos(${body}, '\\u') = 0
 const part = (path: string): string => `r.body::json #>> '{${path}}'`;
 const whole = (path: string): string => `skein.whole(${part(path)})`;
 /** The reservation of a request, or the unconfirmed bound of a failed call. */
-const bound = (
-  field: string,
-): string => `CASE r.type WHEN 'model.requested' THEN ${whole(`reserved,${field}`)}
-      WHEN 'model.failed' THEN ${whole(`unconfirmed,${field}`)} END`;
+const bound = (field: string): string => `CASE WHEN ${opensCall("r.type")} THEN ${whole(`reserved,${field}`)}
+      WHEN ${failsCall("r.type")} THEN ${whole(`unconfirmed,${field}`)} END`;
 const has = (field: string): string =>
-  `CASE WHEN r.type = 'model.failed' AND ${part(field)} IS NOT NULL THEN 1 ELSE 0 END`;
+  `CASE WHEN ${failsCall("r.type")} AND ${part(field)} IS NOT NULL THEN 1 ELSE 0 END`;
 
 const records = `
     SELECT h.session, l.agent, r.seq, r.at, r.type, ${part("model")} AS model,
@@ -40,7 +44,7 @@ const records = `
     ) r
     JOIN skein.heads h ON h.log = r.log AND r.seq <= h.seq JOIN skein.logs l ON l.id = r.log
     WHERE h.tenant = ${tenant} AND h.state = 0
-      AND (r.type LIKE 'model.%' OR ${part("usage,inputTokens")} IS NOT NULL)`;
+      AND (${isModelCall("r.type")} OR ${part("usage,inputTokens")} IS NOT NULL)`;
 
 export const spendText = `
 ALTER TABLE skein.schedule ADD COLUMN unconfirmed bigint NOT NULL DEFAULT 0,

@@ -1,0 +1,124 @@
+/** generateContent of the Gemini API. */
+import type { TokenUsage } from "../../model/port.ts";
+import {
+  type AnswerReader,
+  countIn,
+  isJson,
+  type Json,
+  MessageBuilder,
+  objectsIn,
+  type Refusal,
+  statusOf,
+  textIn,
+  type Wire,
+  type WireMessage,
+  without,
+} from "./wire.ts";
+
+const callPath = /^\/v1(?:beta|alpha)?\/models\/([^/:]{1,120}):(?:generateContent|streamGenerateContent)$/;
+
+export const google: Wire = {
+  provider: "google",
+  upstream: "https://generativelanguage.googleapis.com",
+  isCall: (path) => callPath.test(path),
+  request(path, json) {
+    const [, model] = callPath.exec(path) ?? [];
+    if (model === undefined || !isJson(json)) return null;
+    const config = isJson(json["generationConfig"]) ? json["generationConfig"] : {};
+    return {
+      model,
+      messages: objectsIn(json["contents"]).map(readMessage),
+      settings: without(json, ["contents"]),
+      outputTokensMax: countIn(config["maxOutputTokens"]) || null,
+      previous: null,
+    };
+  },
+  reader: () => new Reader(),
+  refuse: (why, message) => ({
+    status: statusOf(why),
+    body: { error: { code: statusOf(why), message, status: statusNames[why] } },
+  }),
+};
+
+const statusNames: Readonly<Record<Refusal, string>> = {
+  budget: "RESOURCE_EXHAUSTED",
+  unauthorized: "UNAUTHENTICATED",
+  forbidden: "PERMISSION_DENIED",
+  invalid: "INVALID_ARGUMENT",
+  "too-large": "INVALID_ARGUMENT",
+  unavailable: "UNAVAILABLE",
+  "not-found": "NOT_FOUND",
+};
+
+function readMessage(json: Json): WireMessage {
+  const builder = new MessageBuilder(json["role"] === "model" ? "assistant" : "user");
+  for (const part of objectsIn(json["parts"])) readPart(builder, part);
+  return builder.message();
+}
+
+function readPart(builder: MessageBuilder, part: Json): void {
+  const { functionCall: call, functionResponse: response, inlineData: data } = part;
+  if (typeof part["text"] === "string") {
+    if (part["thought"] === true) builder.reasoning.push(part["text"]);
+    else builder.text(part["text"]);
+  } else if (isJson(call))
+    builder.calls.push({ id: textIn(call["id"]) || null, name: textIn(call["name"]), input: call["args"] });
+  else if (isJson(response)) {
+    const output = response["response"];
+    const isError = isJson(output) && output["error"] !== undefined;
+    const id = textIn(response["id"]) || null;
+    builder.results.push({ id, name: textIn(response["name"]) || null, output, isError });
+  } else if (isJson(data))
+    builder.images.push({ mediaType: textIn(data["mimeType"]), base64: textIn(data["data"]) });
+  else builder.other.push(Object.keys(part)[0] ?? "part");
+}
+
+class Reader implements AnswerReader {
+  readonly #parts: Json[] = [];
+  #usage: TokenUsage | null = null;
+  #finish: string | null = null;
+  #id: string | null = null;
+  #error: string | null = null;
+
+  body(json: unknown): void {
+    // Without alt=sse a stream is one array of its events.
+    if (Array.isArray(json)) for (const one of json) this.event(one);
+    else this.event(json);
+  }
+
+  event(data: unknown): void {
+    if (!isJson(data)) return;
+    this.#id ??= textIn(data["responseId"]) || null;
+    const [candidate] = objectsIn(data["candidates"]);
+    this.#finish = textIn(candidate?.["finishReason"]) || this.#finish;
+    const content = candidate?.["content"];
+    if (isJson(content)) this.#parts.push(...objectsIn(content["parts"]));
+    if (isJson(data["usageMetadata"])) this.#usage = usageOf(data["usageMetadata"]);
+    if (isJson(data["error"])) this.#error = textIn(data["error"]["message"]);
+  }
+
+  answer() {
+    const builder = new MessageBuilder("assistant");
+    const spoken = this.#parts.filter((part) => typeof part["text"] === "string" && part["thought"] !== true);
+    builder.text(spoken.map((part) => textIn(part["text"])).join(""));
+    for (const part of this.#parts) if (!spoken.includes(part)) readPart(builder, part);
+    return {
+      message: builder.message(),
+      finish: this.#finish,
+      usage: this.#usage,
+      isWhole: this.#finish !== null,
+      id: this.#id,
+      error: this.#error,
+    };
+  }
+}
+
+function usageOf(usage: Json): TokenUsage {
+  const thoughts = countIn(usage["thoughtsTokenCount"]);
+  return {
+    inputTokens: countIn(usage["promptTokenCount"]),
+    outputTokens: countIn(usage["candidatesTokenCount"]) + thoughts,
+    cachedInputTokens: countIn(usage["cachedContentTokenCount"]),
+    reasoningTokens: thoughts,
+  };
+}

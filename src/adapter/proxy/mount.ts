@@ -1,0 +1,195 @@
+/**
+ * The routes of the recording proxy: `/proxy/PROVIDER/…`. The Skein token stands in the path
+ * (`/proxy/anthropic/skn_…/v1/messages`) or in the header `x-skein-token`, and is not forwarded; the provider's
+ * key passes through and is never stored. Upstreams are fixed by the operator.
+ */
+import { refusalOf } from "./refusal.ts";
+import type { Mount, MountRequest } from "../../server/http/mount.ts";
+import type { Budget } from "../../core/budget/commands.ts";
+import { anthropic } from "./anthropic.ts";
+import { forward } from "./forward.ts";
+import { google } from "./google.ts";
+import { openai } from "./openai.ts";
+import {
+  BudgetReached,
+  makeRecorder,
+  type ModelLookup,
+  type RecordedCall,
+  type Recorder,
+} from "./recorder.ts";
+import type { Refusal, Wire } from "./wire.ts";
+
+export interface ProxyOptions {
+  readonly models: ModelLookup;
+  readonly clock: () => number;
+  /** Other addresses of providers, by name. A name that is none of the usual ones speaks OpenAI's API. */
+  readonly upstreams?: Readonly<Record<string, string>>;
+  /** The limit of each new conversation. */
+  readonly budget?: Budget | undefined;
+  /** What happens when a call cannot be recorded. Default: it is refused. */
+  readonly unrecorded?: "refuse" | "forward";
+  /** Receives errors of recording after the client has its answer. */
+  readonly trouble?: (error: unknown) => void;
+}
+
+const wires: readonly Wire[] = [anthropic, openai, google];
+/** The largest request that the providers take. */
+const bodyBytesMax = 33_554_432;
+
+/** The mount `/proxy`. */
+export function proxyMount(options: ProxyOptions): Mount {
+  return {
+    prefix: "/proxy",
+    cors: {
+      headers: ["x-api-key", "x-skein-token", "anthropic-version", "anthropic-beta", "x-goog-api-key"],
+    },
+    load: async () => {
+      const recorder = makeRecorder(options);
+      const table = wireTable(options.upstreams ?? {});
+      return (given) => answer(given, { options, recorder, table });
+    },
+  };
+}
+
+type WireTable = ReadonlyMap<string, { readonly wire: Wire; readonly upstream: string }>;
+
+function wireTable(upstreams: Readonly<Record<string, string>>): WireTable {
+  const usual = wires.map((wire) => [wire.provider, { wire, upstream: wire.upstream }] as const);
+  const given = Object.entries(upstreams).map(([provider, upstream]) => {
+    const known = wires.find((wire) => wire.provider === provider);
+    return [provider, { wire: known ?? { ...openai, provider }, upstream }] as const;
+  });
+  return new Map([...usual, ...given]);
+}
+
+interface Proxying {
+  readonly options: ProxyOptions;
+  readonly recorder: Recorder;
+  readonly table: WireTable;
+}
+
+async function answer(given: MountRequest, proxying: Proxying): Promise<void> {
+  const [, provider = "", ...rest] = given.path.split("/");
+  const found = proxying.table.get(provider);
+  if (found === undefined) {
+    const names = [...proxying.table.keys()].join(", ");
+    return given.send(404, {
+      error: { message: `proxy: expected one of ${names}, got ${provider.slice(0, 60)}` },
+    });
+  }
+  const { wire, upstream } = found;
+  const [first = ""] = rest;
+  const inPath = first.startsWith("skn_") ? first : undefined;
+  const path = `/${(inPath === undefined ? rest : rest.slice(1)).join("/")}`;
+  const header = given.request.headers["x-skein-token"];
+  const token = inPath ?? (typeof header === "string" ? header : undefined);
+  try {
+    // A provider's key in Authorization is not Skein's token.
+    const caller = await given.authorize({ scope: "write", token: token ?? "none" });
+    const url = target(upstream, path, given.request.url ?? "");
+    if (url === null) return refuse(given, wire, "invalid", "the path leads out of the provider's API");
+    await pass(given, { ...proxying, wire, url, path, caller });
+  } catch (error) {
+    const problem = given.problemOf(error);
+    const why = refusalOf(problem.code);
+    refuse(
+      given,
+      wire,
+      why,
+      problem.hint === undefined ? problem.detail : `${problem.detail} (${problem.hint})`,
+    );
+  }
+}
+
+interface Passing extends Proxying {
+  readonly wire: Wire;
+  readonly url: URL;
+  readonly path: string;
+  readonly caller: Awaited<ReturnType<MountRequest["authorize"]>>;
+}
+
+async function pass(given: MountRequest, passing: Passing): Promise<void> {
+  const { request, response, gone } = given;
+  const { wire, url, path, options } = passing;
+  given.allowSlowBody();
+  const body = await given.readBytes(bodyBytesMax);
+  const isCall = request.method === "POST" && wire.isCall(path);
+  const call = isCall ? await begin(given, passing, body) : null;
+  if (call === "answered") return;
+  const reader = call === null ? null : wire.reader(path);
+  const forwarding = { url, method: request.method ?? "GET", headers: request.headers, body, reader, gone };
+  const added = corsOf(given.headers);
+  const done = await forward(response, { ...forwarding, added, clock: options.clock });
+  if (done.status === null && !gone.aborted)
+    refuse(given, wire, "unavailable", unreachableText(url, done.error));
+  if (call === null || reader === null) return;
+  const said = reader.answer();
+  const failed =
+    done.status !== null && done.status >= 400 ? { kind: errorKind(done.status), message: "" } : null;
+  const broken = said.error === null ? null : { kind: "failed", message: said.error };
+  const cut =
+    said.isWhole || done.status === null ? null : { kind: "dropped", message: "the answer is not whole" };
+  const error = done.error ?? failed ?? broken ?? cut;
+  // The client has its answer: what goes wrong now is for the operator.
+  await call.finish({ ...done, answer: said, error }).catch((wrong: unknown) => options.trouble?.(wrong));
+}
+
+/** Null: forward it unrecorded. */
+async function begin(
+  given: MountRequest,
+  passing: Passing,
+  body: Buffer,
+): Promise<RecordedCall | null | "answered"> {
+  const { wire, path, caller, recorder, options } = passing;
+  const request = wire.request(path, jsonIn(body));
+  if (request === null) {
+    refuse(given, wire, "invalid", "the request body is not a JSON object");
+    return "answered";
+  }
+  const owner = `${caller.tenant}\n${caller.token}`;
+  try {
+    return await recorder.begin({ engine: caller.engine, owner, wire, path, body, request });
+  } catch (error) {
+    if (error instanceof BudgetReached) {
+      refuse(given, wire, "budget", error.message);
+      return "answered";
+    }
+    if (options.unrecorded !== "forward") throw error;
+    options.trouble?.(error);
+    return null;
+  }
+}
+
+function jsonIn(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString("utf8")) as unknown;
+  } catch {
+    return null;
+  }
+}
+
+function refuse({ response, send }: MountRequest, wire: Wire, why: Refusal, message: string): void {
+  if (response.headersSent) return void response.destroy();
+  const error = wire.refuse(why, `skein: ${message}`);
+  send(error.status, error.body, error.headers);
+}
+
+/** Null: the path has parts that a server may resolve to another place. */
+function target(upstream: string, path: string, given: string): URL | null {
+  if (/(^|\/)\.\.?(\/|$)|%2e|%2f|%5c|\\/i.test(path)) return null;
+  const mark = given.indexOf("?");
+  const base = upstream.replace(/\/+$/, "");
+  return new URL(`${base}${path}${mark === -1 ? "" : given.slice(mark)}`);
+}
+
+const corsOf = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith("access-control-")));
+
+const unreachableText = (url: URL, error: { readonly message: string } | null): string =>
+  `${url.host} did not answer: ${error?.message ?? "unknown"}`;
+
+function errorKind(status: number): string {
+  if (status === 429) return "rate-limited";
+  if (status === 401 || status === 403) return "auth";
+  return status >= 500 ? "overloaded" : "invalid";
+}

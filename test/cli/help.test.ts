@@ -18,7 +18,7 @@ const promised =
   "interrupt sleep trigger mcp " +
   "bind unbind grant budget ask run input answer send context explain compress tools cost " +
   "agents models chat merge lineage diff replay score import convert migrate keys " +
-  "policy retain handoff contract deliver erase hold memory scan up top workers tickets tenants acp " +
+  "policy retain handoff contract deliver erase hold memory scan up top workers tickets tenants acp proxy " +
   "serve settle tokens hooks anchor approvals";
 
 async function said(...words: readonly string[]): Promise<string> {

@@ -31,7 +31,8 @@ const design = {
     "message.refused trigger.set trigger.removed trigger.fired trigger.skipped " +
     "budget.set budget.allotted budget.reached content.erased hold.set hold.lifted score.recorded " +
     // Since 0.5: conversations of other tools.
-    "source.imported input.imported answer.imported call.imported",
+    "source.imported input.imported answer.imported call.imported " +
+    "proxy.requested proxy.responded proxy.failed",
   workspace:
     "agent.defined memory.promoted memory.forgotten policy.set session.deleted " +
     "token.issued token.revoked hook.set hook.removed hook.delivered hook.abandoned " +
@@ -131,6 +132,9 @@ const optionalFields = new Set(
     "input.imported: atMs source",
     "answer.imported: model atMs usage costNanoUsd interrupted continues copied source",
     "call.imported: atMs source",
+    "proxy.requested: estimatedTokens",
+    "proxy.responded: finish firstByteMs",
+    "proxy.failed: status usage unconfirmed ms",
   ].flatMap((line) => {
     const [type = "", names = ""] = line.split(": ");
     return names.split(" ").map((name) => `${type}.${name}`);

@@ -22,6 +22,9 @@ const later: readonly string[] = [
   "input.imported",
   "answer.imported",
   "call.imported",
+  "proxy.requested",
+  "proxy.responded",
+  "proxy.failed",
 ];
 
 const everything = (leftOut: readonly string[] = []): Given => {

@@ -120,7 +120,7 @@ const wordsFor: Readonly<Record<string, string>> = {
   serve: "server http listen",
   acp: "editor zed ide",
   mcp: "model-context-protocol",
-  proxy: "record anthropic openai gateway",
+  proxy: "gateway anthropic openai",
   log: "history events",
   "log -f": "tail",
   append: "add",

@@ -6,6 +6,7 @@ import { runWords } from "../../../src/cli/command/run.ts";
 import { collectingSurface } from "../../../src/cli/command/screen.ts";
 import { noSpend, spendOf, type Spend } from "../../../src/core/budget/money.ts";
 import type { Engine } from "../../../src/runtime/engine/engine.ts";
+import { internalsOf } from "../../../src/runtime/engine/internals.ts";
 import { costRow, type CostRow } from "../../../src/runtime/read/cost.ts";
 import type { Session } from "../../../src/runtime/engine/session.ts";
 import { cases } from "../../kind.ts";
@@ -17,7 +18,7 @@ import { engineWith, scripted, use, type Line } from "../turn/scripted.ts";
 
 /**
  * The ways: 0–7 end a call in a turn of its own, 16 leaves it open, as a process that dies does; 20 forks, 21
- * opens a successor, 22 rewinds.
+ * opens a successor, 22 rewinds; 30–33 forward the call of another program and end it, or leave it open.
  */
 async function live(engine: Engine, ways: readonly (readonly [number, number])[]): Promise<Session[]> {
   const first = await engine.open({ objective: "one", labels: { team: "web", "2026": "yes" } });
@@ -26,6 +27,10 @@ async function live(engine: Engine, ways: readonly (readonly [number, number])[]
   for (const [way, size] of ways) {
     if (way === 22) {
       await session.rewind(1);
+      continue;
+    }
+    if (way >= 30) {
+      await forwardCall(engine, session, way, size);
       continue;
     }
     if (way >= 20) {
@@ -41,7 +46,7 @@ async function live(engine: Engine, ways: readonly (readonly [number, number])[]
     await using drive = await session.drive();
     const { turn, reserved } = (await drive.state()).standing;
     // What a runner writes that takes over from one that died.
-    if (reserved !== null) await drive.fail({ error: "crashed" });
+    if (reserved !== null && reserved.isForwarded !== true) await drive.fail({ error: "crashed" });
     if (turn === null) await drive.begin();
     if (way === 16) {
       await drive.request({ model: "acme/m0", reserve: { tokens: 7, nanoUsd: 7 + size } });
@@ -51,6 +56,34 @@ async function live(engine: Engine, ways: readonly (readonly [number, number])[]
     await drive.end();
   }
   return sessions;
+}
+
+const sha = "0".repeat(64);
+
+async function forwardCall(engine: Engine, session: Session, way: number, size: number): Promise<void> {
+  const { writer, actor } = internalsOf(engine);
+  const { turn, status } = (await writer.current(session.id)).standing;
+  if (turn !== null || status !== "open") return;
+  const model = "acme/m0";
+  const known = { messages: 1, known: 0, chain: sha, sent: sha, bytes: 9, settings: sha };
+  const reserved = way === 33 ? { tokens: 9 } : { tokens: 9, nanoUsd: 9 + size };
+  const asked = { provider: "acme", model, path: "/v1/messages", ...known, reserved };
+  const forwarded = await writer.change(
+    session.id,
+    { do: "forward", entries: [], body: asked, content: undefined },
+    { actor },
+  );
+  const requestSeq = forwarded.headSeq;
+  const usage = { inputTokens: 5, outputTokens: size };
+  const rest = { requestSeq, content: undefined, answer: null };
+  if (way === 30) {
+    const body = { model, status: 200, usage, costNanoUsd: size, received: sha, bytes: 3, ms: 1 };
+    await writer.change(session.id, { do: "pass-on", ...rest, body }, { actor });
+  } else if (way === 31) {
+    const bound = { tokens: 3, nanoUsd: 4 };
+    const body = { model, error: "dropped", usage, costNanoUsd: size, unconfirmed: bound };
+    await writer.change(session.id, { do: "fail-forwarded", ...rest, body }, { actor });
+  }
 }
 
 const shownOf = ({ nanoUsd, unconfirmedNanoUsd, unpriced }: Spend) => ({
@@ -143,7 +176,7 @@ async function compared(place: FilePlace, ids: readonly string[]): Promise<void>
 
 const seed = Number(process.env["SKEIN_COST_SEED"] ?? 20_261_117);
 const moves = fc.array(
-  fc.tuple(fc.constantFrom(0, 1, 2, 3, 4, 5, 6, 7, 9, 14, 16, 20, 21, 22), fc.nat(500)),
+  fc.tuple(fc.constantFrom(0, 1, 2, 3, 4, 5, 6, 7, 9, 14, 16, 20, 21, 22, 30, 31, 32, 33), fc.nat(500)),
   {
     minLength: 1,
     maxLength: 10,
@@ -162,7 +195,11 @@ test("every surface gives the amounts of the fold, to the nano-dollar", async ()
     await place.engine.rebuild();
     await compared(place, ids);
   };
-  await one([0, 1, 2, 3, 4, 5, 6, 7, 9, 14, 22, 16, 20, 4, 21, 3, 16].map((way) => [way, 40 + way] as const));
+  await one(
+    [0, 1, 2, 3, 4, 5, 6, 7, 9, 14, 22, 30, 31, 32, 30, 33, 1, 32, 20, 16, 20, 4, 21, 3, 16].map(
+      (way) => [way, 40 + way] as const,
+    ),
+  );
   await fc.assert(fc.asyncProperty(moves, one), { ...cases(2), seed });
 });
 

@@ -24,6 +24,7 @@ export type {
   OpenCall,
   Overlay,
   Ref,
+  OpenModelCall,
   Standing,
   State,
   TriggerRef,

@@ -59,74 +59,75 @@ test("a definition passes through as it is, the smallest and the largest", () =>
   });
 });
 
+const mistakes: [unknown, string, string | undefined][] = [
+  [{ ...small, modell: "a/b" }, 'unknown field "modell"', 'did you mean "model"?'],
+  [
+    {
+      ...small,
+      permissions: [
+        { tool: "x", rule: "allow" },
+        { tool: "x", rule: "dney" },
+      ],
+    },
+    'permissions[1].rule: expected one of allow, ask, deny, got "dney"',
+    'did you mean "deny"?',
+  ],
+  [
+    { ...small, permissions: [{ tool: "x", rule: "allow", patern: {} }] },
+    'unknown field "permissions[0].patern"',
+    'did you mean "pattern"?',
+  ],
+  [
+    { ...small, zones: { strained: { shares: 1 } } },
+    'unknown field "zones.strained.shares"',
+    'did you mean "share"?',
+  ],
+  [
+    { ...small, bind: [{ path: "." }] },
+    "bind[0].kind: missing",
+    "one of file, directory, database, mcp, shell, tool",
+  ],
+  [
+    { ...small, budget: { dollars: 3 } },
+    'unknown field "budget.dollars"',
+    "one of usd, tokens, steps, turns, toolCalls, wallMs",
+  ],
+  [
+    {
+      ...small,
+      bind: [
+        { kind: "directory", path: "notes" },
+        { kind: "shell", path: "notes" },
+      ],
+    },
+    'bind[1]: the one before has the name "notes" too; give each a different name',
+    undefined,
+  ],
+  [{ name: "reviewer" }, "instructions: missing", undefined],
+  [{ ...small, instructions: " \n" }, "instructions: instructions cannot be empty", undefined],
+  [{ ...small, tools: "read_file" }, "tools: expected a list, got a text", undefined],
+  [{ ...small, tools: null }, "tools: expected a list, got null", undefined],
+  [{ ...small, stepsMax: "3" }, "stepsMax: expected a number, got a text", undefined],
+  [{ ...small, stepsMax: 1.5 }, "stepsMax: expected a whole number, got 1.5", undefined],
+  [
+    { ...small, model: "claude" },
+    'model: expected "provider/model", such as anthropic/claude-sonnet-5',
+    undefined,
+  ],
+  [
+    { ...small, name: "The Reviewer" },
+    `name: an agent's name has up to 64 lower-case letters, digits and . _ -`,
+    undefined,
+  ],
+  [
+    { ...small, zones: { full: { share: 85 } } },
+    "zones.full.share: a share is from 0 to 1, got 85",
+    undefined,
+  ],
+];
+
 test("a mistake is reported with its field and the right spelling", () => {
-  const table: [unknown, string, string | undefined][] = [
-    [{ ...small, modell: "a/b" }, 'unknown field "modell"', 'did you mean "model"?'],
-    [
-      {
-        ...small,
-        permissions: [
-          { tool: "x", rule: "allow" },
-          { tool: "x", rule: "dney" },
-        ],
-      },
-      'permissions[1].rule: expected one of allow, ask, deny, got "dney"',
-      'did you mean "deny"?',
-    ],
-    [
-      { ...small, permissions: [{ tool: "x", rule: "allow", patern: {} }] },
-      'unknown field "permissions[0].patern"',
-      'did you mean "pattern"?',
-    ],
-    [
-      { ...small, zones: { strained: { shares: 1 } } },
-      'unknown field "zones.strained.shares"',
-      'did you mean "share"?',
-    ],
-    [
-      { ...small, bind: [{ path: "." }] },
-      "bind[0].kind: missing",
-      "one of file, directory, database, mcp, shell, tool",
-    ],
-    [
-      { ...small, budget: { dollars: 3 } },
-      'unknown field "budget.dollars"',
-      "one of usd, tokens, steps, turns, toolCalls, wallMs",
-    ],
-    [
-      {
-        ...small,
-        bind: [
-          { kind: "directory", path: "notes" },
-          { kind: "shell", path: "notes" },
-        ],
-      },
-      'bind[1]: the one before has the name "notes" too; give each a different name',
-      undefined,
-    ],
-    [{ name: "reviewer" }, "instructions: missing", undefined],
-    [{ ...small, instructions: " \n" }, "instructions: instructions cannot be empty", undefined],
-    [{ ...small, tools: "read_file" }, "tools: expected a list, got a text", undefined],
-    [{ ...small, tools: null }, "tools: expected a list, got null", undefined],
-    [{ ...small, stepsMax: "3" }, "stepsMax: expected a number, got a text", undefined],
-    [{ ...small, stepsMax: 1.5 }, "stepsMax: expected a whole number, got 1.5", undefined],
-    [
-      { ...small, model: "claude" },
-      'model: expected "provider/model", such as anthropic/claude-sonnet-5',
-      undefined,
-    ],
-    [
-      { ...small, name: "The Reviewer" },
-      `name: an agent's name has up to 64 lower-case letters, digits and . _ -`,
-      undefined,
-    ],
-    [
-      { ...small, zones: { full: { share: 85 } } },
-      "zones.full.share: a share is from 0 to 1, got 85",
-      undefined,
-    ],
-  ];
-  for (const [given, message, hint] of table) {
+  for (const [given, message, hint] of mistakes) {
     assert.deepEqual(complaintOf(given), ["invalid", `a.md: ${message}`, hint]);
   }
 });

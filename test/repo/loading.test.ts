@@ -17,7 +17,7 @@ const forbidden = [
   /^node_modules\/(?!zod\/|@cfworker\/json-schema\/)/,
 ];
 /** Modules of ours: 228, since the descriptions of calls check options. What needs more raises it here. */
-const ownMax = 240;
+const ownMax = 250;
 
 interface Loaded {
   readonly ms: number;

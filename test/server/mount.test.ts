@@ -57,6 +57,7 @@ test("a mount loads with its first request, again after a failure, and names a m
   let loads = 0;
   const lazy: Mount = {
     prefix: "/lazy",
+    packages: ["left-pad"],
     async load() {
       loads += 1;
       const missing = new Error("Cannot find package 'left-pad' imported from /x.js");
@@ -77,7 +78,7 @@ test("a mount loads with its first request, again after a failure, and names a m
   assert.deepEqual(await (await place.fetch("/lazy")).json(), { loads: 2 });
 });
 
-test("a body beyond the limit is refused, and errors are problems unless the mount has its own form", async () => {
+test("a body beyond the limit is refused; errors are problems unless a mount has its own", async () => {
   const mount = mountOf("/b", async (given) => {
     await given.authorize({ scope: null });
     try {

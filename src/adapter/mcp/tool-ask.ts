@@ -20,7 +20,7 @@ export const sessionAsk = tool("session_ask", {
   description:
     "Sends a session an input, runs it and returns the answer. Without text it continues what is " +
     "unfinished or queued. After waitSeconds (by default 50) it returns with done: false while the turn " +
-    "goes on: call again with the same key to wait on, or read the rest with session_read. " +
+    "continues: call again with the same key to wait on, or read the rest with session_read. " +
     "Cancelling the request does not cancel the turn: session_interrupt does.",
   scopes: ["read", "write"],
   // The session's own tools may do anything that it is allowed.
@@ -36,7 +36,7 @@ export const sessionAsk = tool("session_ask", {
   output: () => ({
     session: z.string(),
     seq: z.int().describe("the position that it started from"),
-    done: z.boolean().describe("false: the turn goes on"),
+    done: z.boolean().describe("false: the turn is still in progress"),
     status: z.string(),
     answer: z.string().describe("what the model said since"),
     truncated: z.boolean(),

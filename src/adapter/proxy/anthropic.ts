@@ -1,5 +1,5 @@
 /** The Messages API of Anthropic. */
-import type { TokenUsage } from "../../model/port.ts";
+import type { ReportedUsage } from "../../core/budget/reported-usage.ts";
 import {
   countIn,
   isJson,
@@ -159,7 +159,7 @@ function filled(block: Json, text: string): Json {
   return { ...block, text: textIn(block["text"]) + text };
 }
 
-function usageOf(usage: Json): TokenUsage {
+function usageOf(usage: Json): ReportedUsage {
   const cached = countIn(usage["cache_read_input_tokens"]);
   const written = countIn(usage["cache_creation_input_tokens"]);
   return {

@@ -1,5 +1,5 @@
 /** generateContent of the Gemini API. */
-import type { TokenUsage } from "../../model/port.ts";
+import type { ReportedUsage } from "../../core/budget/reported-usage.ts";
 import {
   type AnswerReader,
   countIn,
@@ -75,7 +75,7 @@ function readPart(builder: MessageBuilder, part: Json): void {
 
 class Reader implements AnswerReader {
   readonly #parts: Json[] = [];
-  #usage: TokenUsage | null = null;
+  #usage: ReportedUsage | null = null;
   #finish: string | null = null;
   #id: string | null = null;
   #error: string | null = null;
@@ -113,7 +113,7 @@ class Reader implements AnswerReader {
   }
 }
 
-function usageOf(usage: Json): TokenUsage {
+function usageOf(usage: Json): ReportedUsage {
   const thoughts = countIn(usage["thoughtsTokenCount"]);
   return {
     inputTokens: countIn(usage["promptTokenCount"]),

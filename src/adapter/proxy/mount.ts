@@ -1,7 +1,7 @@
 /**
  * The routes of the recording proxy: `/proxy/PROVIDER/…`. The Skein token stands in the path
- * (`/proxy/anthropic/skn_…/v1/messages`) or in the header `x-skein-token`, and is not forwarded; the provider's
- * key passes through and is never stored. Upstreams are fixed by the operator.
+ * (`/proxy/anthropic/skn_…/v1/messages`) or in the header `x-skein-token`, and is not forwarded; the
+ * provider's key passes through and is never stored. Upstreams are fixed by the operator.
  */
 import { refusalOf } from "./refusal.ts";
 import type { Mount, MountRequest } from "../../server/http/mount.ts";
@@ -178,7 +178,7 @@ function refuse({ response, send }: MountRequest, wire: Wire, why: Refusal, mess
 function target(upstream: string, path: string, given: string): URL | null {
   if (/(^|\/)\.\.?(\/|$)|%2e|%2f|%5c|\\/i.test(path)) return null;
   const mark = given.indexOf("?");
-  const base = upstream.replace(/\/+$/, "");
+  const base = upstream.endsWith("/") ? upstream.slice(0, -1) : upstream;
   return new URL(`${base}${path}${mark === -1 ? "" : given.slice(mark)}`);
 }
 

@@ -1,5 +1,5 @@
 /** Chat Completions and Responses of OpenAI, which many other providers speak as well. */
-import type { TokenUsage } from "../../model/port.ts";
+import type { ReportedUsage } from "../../core/budget/reported-usage.ts";
 import {
   type AnswerReader,
   countIn,
@@ -93,14 +93,14 @@ function chatMessage(json: Json): WireMessage {
   return builder.message();
 }
 
-const imageData = /^data:([a-z0-9/.+-]{1,60});base64,/;
+const imageUrl = /^data:([a-z0-9/.+-]{1,60});base64,/;
 
 function readContent(builder: MessageBuilder, content: unknown): void {
   if (typeof content === "string") return builder.text(content);
   for (const part of objectsIn(content)) {
     const { type } = part;
     const url = isJson(part["image_url"]) ? part["image_url"]["url"] : part["image_url"];
-    const [head = "", mediaType] = imageData.exec(textIn(url)) ?? [];
+    const [head = "", mediaType] = imageUrl.exec(textIn(url)) ?? [];
     if (type === "text" || type === "input_text" || type === "output_text") builder.text(part["text"]);
     else if (type === "refusal") builder.text(part["refusal"]);
     else if (mediaType !== undefined)
@@ -151,7 +151,7 @@ class ChatReader implements AnswerReader {
   #text = "";
   #reasoning = "";
   #finish: string | null = null;
-  #usage: TokenUsage | null = null;
+  #usage: ReportedUsage | null = null;
   #id: string | null = null;
   #error: string | null = null;
   #isWhole = false;
@@ -209,7 +209,7 @@ class ChatReader implements AnswerReader {
   }
 }
 
-function chatUsage(usage: Json): TokenUsage {
+function chatUsage(usage: Json): ReportedUsage {
   const input = isJson(usage["prompt_tokens_details"]) ? usage["prompt_tokens_details"] : {};
   const output = isJson(usage["completion_tokens_details"]) ? usage["completion_tokens_details"] : {};
   return {
@@ -276,7 +276,7 @@ class ResponseReader implements AnswerReader {
   }
 }
 
-function responseUsage(usage: Json): TokenUsage {
+function responseUsage(usage: Json): ReportedUsage {
   const input = isJson(usage["input_tokens_details"]) ? usage["input_tokens_details"] : {};
   const output = isJson(usage["output_tokens_details"]) ? usage["output_tokens_details"] : {};
   return {

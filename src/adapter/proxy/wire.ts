@@ -1,5 +1,5 @@
 /** What the formats of the providers have in common, as far as the recorder needs it. No I/O. */
-import type { TokenUsage } from "../../model/port.ts";
+import type { ReportedUsage } from "../../core/budget/reported-usage.ts";
 
 /** A tool call that an answer requests. */
 export interface WireCall {
@@ -44,7 +44,7 @@ export interface WireRequest {
 export interface WireAnswer {
   readonly message: WireMessage;
   readonly finish: string | null;
-  readonly usage: TokenUsage | null;
+  readonly usage: ReportedUsage | null;
   /** The usage is final. Else the call was cut off. */
   readonly isWhole: boolean;
   readonly id: string | null;

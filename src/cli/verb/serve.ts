@@ -119,11 +119,7 @@ export const serve = verb({
   ],
   async run({ options, out, engine, place, untilStopped }) {
     const { host = hostUsual, port = portUsual, concurrency = concurrencyUsual } = options;
-    if (port > 65_535)
-      throw new SkeinError("invalid", `--port: expected 0 to 65535, got ${port}`, {
-        hint: "0 chooses a free port",
-      });
-    checkConcurrency(concurrency);
+    checkNumbers({ port, concurrency });
     checkBinding(host, { named: options.host !== undefined });
     const at = await locateStore(place);
     const fresh = !at.exists();
@@ -224,6 +220,15 @@ async function consoleNotes(isBuilt: boolean, out: Screen): Promise<string[]> {
   if (!isBuilt) return [out.dim('no console: "npm run build:console" makes it; / is the API')];
   const old = 'the console is older than its sources: "npm run build:console" builds it';
   return (await isConsoleOld()) ? [out.yellow(old)] : [];
+}
+
+/** Throws for numbers that no server can have. */
+function checkNumbers({ port, concurrency }: { readonly port: number; readonly concurrency: number }): void {
+  if (port > 65_535)
+    throw new SkeinError("invalid", `--port: expected 0 to 65535, got ${port}`, {
+      hint: "0 chooses a free port",
+    });
+  checkConcurrency(concurrency);
 }
 
 /** By default this user's home, and only if no other machine and no other tenant can ask. */

@@ -2,10 +2,11 @@
  * Money and tokens of model calls. This is the one definition: the fold, the budget, lists, reports, the SQL
  * views (src/store/…/views) and the metrics all follow it.
  *
- * `model.requested`, or `proxy.requested` for another program, opens a call and reserves the most it can cost; the record that ends the call settles it.
- * What a provider reported, or Skein counted, is spent. An unconfirmed amount is an upper bound on top: the
- * whole reservation while a call is open or after a crash; after an interrupt, hidden reasoning and output
- * that was generated but not yet streamed. A budget counts both. An unknown price is not zero.
+ * `model.requested`, or `proxy.requested` for another program, opens a call and reserves the most it can
+ * cost; the record that ends the call settles it. What a provider reported, or Skein counted, is spent. An
+ * unconfirmed amount is an upper bound on top: the whole reservation while a call is open or after a crash;
+ * after an interrupt, hidden reasoning and output that was generated but not yet streamed. A budget counts
+ * both. An unknown price is not zero.
  */
 import { limit } from "../limit.ts";
 import { costOf, type TokenPrice, type TokenUsage } from "./price.ts";

@@ -32,7 +32,8 @@ export const proxyEvents = {
     }),
     content: z.looseObject({ settings: Json }).optional(),
     summary: ({ model, messages, known, bytes: size }) =>
-      `Forwarded request to ${model}: ${plural(messages - known, "new message")} of ${messages}, ${bytes(size)}`,
+      `Forwarded request to ${model}: ${plural(messages - known, "new message")} of ${messages}, ` +
+      bytes(size),
     sample: {
       body: {
         provider: "anthropic",
@@ -101,7 +102,9 @@ export const proxyEvents = {
     }),
     content: z.looseObject({ message: z.string(), partial: z.string().optional() }).optional(),
     summary: ({ model, error, status }, content) =>
-      `Forwarded call of ${model} failed: ${error}${ifGiven(status, (code) => ` (${code})`)}${after(content?.message)}`,
+      `Forwarded call of ${model} failed: ${error}` +
+      ifGiven(status, (code) => ` (${code})`) +
+      after(content?.message),
     sample: {
       body: {
         model: "anthropic/claude-1",

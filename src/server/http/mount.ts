@@ -1,7 +1,7 @@
 /**
- * Another protocol, served below a prefix of its own: `/mcp`, `/openai`. A mount passes the same gate, tokens,
- * tenants and limits as the calls below `/v1`; only paths, bodies and the shape of errors are its own. Its code
- * loads with its first request.
+ * Another protocol, served below a prefix of its own: `/mcp`, `/openai`. A mount passes the same gate,
+ * tokens, tenants and limits as the calls below `/v1`; only paths, bodies and the shape of errors are its
+ * own. Its code loads with its first request.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { SkeinError } from "../../core/error.ts";
@@ -22,6 +22,8 @@ import type { Target } from "./router.ts";
 export interface Mount {
   /** The first segment of its paths: `/mcp`. It owns this path and all below it. */
   readonly prefix: string;
+  /** Optional packages that it needs: the error names them when one is missing. */
+  readonly packages?: readonly string[];
   /** Methods and request headers that pages of allowed origins may use besides the usual ones. */
   readonly cors?: { readonly methods?: readonly string[]; readonly headers?: readonly string[] };
   /** Called once, with the first request. */
@@ -71,8 +73,8 @@ export interface MountRequest {
   /** Sends JSON. */
   send(status: number, body: unknown, more?: Headers): void;
   /**
-   * Streams server-sent events until `run` ends, the client disconnects, the token expires or the server stops.
-   * `run` must watch `sink.signal`, and wait for `drained` while the sink is full.
+   * Streams server-sent events until `run` ends, the client disconnects, the token expires or the server
+   * stops. `run` must watch `sink.signal`, and wait for `drained` while the sink is full.
    */
   stream(caller: Caller, run: (sink: Sink) => Promise<void>, more?: Headers): Promise<void>;
 }
@@ -117,12 +119,11 @@ export function makeMounts(
 }
 
 /** An optional package that is not installed: the operator can add it. */
-function missingPackage({ prefix }: Mount, error: unknown): unknown {
-  const { code, message = "" } = error as { readonly code?: string; readonly message?: string };
-  if (code !== "ERR_MODULE_NOT_FOUND") return error;
-  const [, name = "a package"] = /package '([^']+)'/.exec(message) ?? [];
-  return new SkeinError("unavailable", `${prefix}: ${name} is not installed`, {
-    hint: `the operator can add it: npm install ${name}`,
+function missingPackage({ prefix, packages = [] }: Mount, error: unknown): unknown {
+  const { code } = error as { readonly code?: string };
+  if (code !== "ERR_MODULE_NOT_FOUND" || packages.length === 0) return error;
+  return new SkeinError("unavailable", `${prefix}: ${packages.join(", ")} is not installed`, {
+    hint: `the operator can add it: npm install ${packages.join(" ")}`,
     cause: error,
   });
 }

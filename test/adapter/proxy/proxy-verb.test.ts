@@ -83,7 +83,7 @@ const askAt = ({ url, token }: Running, text: string): Promise<Response> =>
     }),
   });
 
-test("a server killed while a call is forwarded leaves its intent, and its cost is shown as unconfirmed", async () => {
+test("a server killed while a call is forwarded leaves its intent and an unconfirmed cost", async () => {
   await using upstream = await startUpstream();
   const store = join(folder, "killed.db");
   const first = await serveAt(store, upstream.url);

@@ -178,7 +178,7 @@ test("tool calls are recorded with their results", async () => {
   );
 });
 
-test("without a token, with another scope or a foreign path nothing is forwarded, in the provider's form", async () => {
+test("without a token, the scope or a path of the API nothing passes, in the provider's form", async () => {
   await using place = await proxied();
   const read = await place.engine.addToken({ scopes: ["read"] });
   const body = { model: "m", messages: [user("one")] };
@@ -316,7 +316,7 @@ test("other requests of a provider's API pass without a record", async () => {
   assert.deepEqual((await place.engine.sessions()).rows, []);
 });
 
-test("unmodified clients work through it: AI SDK with Anthropic and OpenAI, twice in one conversation", async () => {
+test("unmodified clients work through it: the AI SDK with Anthropic and OpenAI", async () => {
   await using place = await proxied();
   const anthropic = createAnthropic({ baseURL: `${place.base}/anthropic/${place.token}/v1`, apiKey: "k" });
   const one = await generateText({ model: anthropic("claude-sonnet-5-5"), prompt: "Hello?" });

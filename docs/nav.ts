@@ -38,6 +38,7 @@ const start: NavGroup = {
     page("docs/concepts.md", "How it works", "explain sessions, logs, forks, contexts and workers"),
     page("docs/from-langgraph.md", "From LangGraph", "map graphs and checkpointers to sessions"),
     page("docs/from-ai-sdk.md", "From the AI SDK", "keep your models and put your loop on a durable log"),
+    page("docs/from-ag-ui.md", "From AG-UI", "run CopilotKit and other AG-UI front ends on sessions"),
     page("docs/from-claude-code.md", "From Claude Code", "run the same work unattended, with an audit trail"),
     page("docs/from-temporal.md", "From Temporal", "map workflows and activities to sessions and tools"),
     page("examples", "Examples", "start from a program that runs offline"),

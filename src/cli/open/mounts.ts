@@ -1,6 +1,7 @@
 /** The protocols that `skein serve` speaks besides its own. Each loads with its first request. */
 import { aiSdkMount } from "../../adapter/ai-sdk/mount.ts";
+import { agUiMount } from "../../adapter/ag-ui/mount.ts";
 import { makeMcpMount } from "../../adapter/mcp/mount.ts";
 import type { Mount } from "../../server/http/mount.ts";
 
-export const mounts: readonly Mount[] = [aiSdkMount, makeMcpMount()];
+export const mounts: readonly Mount[] = [agUiMount, aiSdkMount, makeMcpMount()];

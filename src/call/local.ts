@@ -77,5 +77,8 @@ export const localVerbs: Readonly<Record<string, string>> = {
   tour: "shows what Skein does, in a temporary store",
   help: "says how a verb is used",
   convert: "reads a file of another tool on this machine, and opens no store",
+  acp: "speaks with an editor over standard input and output",
+  mcp: "speaks with an agent over standard input and output; the server has /mcp",
+  proxy: "runs a program of this machine; the server has /proxy",
   tenants: "looks after the database of all tenants; who asks over HTTP belongs to one",
 };

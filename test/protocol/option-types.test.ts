@@ -30,6 +30,7 @@ const local = [
   "signal",
   "tell",
   "token",
+  "verbatim",
 ] as const;
 
 /** Values of other forms in the process, parameters of HTTP alone: of these only the names are compared. */

@@ -1,0 +1,2 @@
+/** `skein/openai-agents`: the `Session` of OpenAI's Agents SDK in Skein. */
+export { SkeinSession, type SkeinSessionOptions } from "./session.ts";

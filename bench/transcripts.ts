@@ -2,7 +2,7 @@
  * Transcripts of other tools: how fast one is parsed beside JSON.parse of its lines, how fast one is imported
  * beside plain appends of the same bytes, and the memory that a file of a gigabyte takes.
  */
-import { spawnSync } from "node:child_process";
+import { spawnSync, type SpawnSyncReturns } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { openEngine } from "../src/index.ts";
@@ -24,7 +24,7 @@ export async function benchTranscripts(): Promise<Measure[]> {
   return [
     ...(await parsing(writeTranscript(path("parsed"), parsedMb))),
     await importing(path, writeTranscript(path("imported"), importedMb)),
-    memory(path("memory.db"), writeTranscript(path("whole"), wholeMb)),
+    await memory(path("memory.db"), writeTranscript(path("whole"), wholeMb)),
   ];
 }
 
@@ -168,23 +168,24 @@ async function importing(path: (name: string) => string, file: string): Promise<
   };
 }
 
-/** In a process of its own: the most that it ever held. */
-function memory(store: string, file: string): Measure {
-  const ended = spawnSync(process.execPath, [import.meta.filename, store, file], { encoding: "utf8" });
-  if (ended.status !== 0) throw new Error(ended.stderr);
-  const { maxRssMb, ms } = JSON.parse(ended.stdout) as { maxRssMb: number; ms: number };
+const maxRss = 'process.on("exit", () => console.error(process.resourceUsage().maxRSS))';
+
+/** In the process of `skein import`: the most that it ever held. */
+async function memory(store: string, file: string): Promise<Measure> {
+  const main = join(import.meta.dirname, "../src/cli/main.ts");
+  const report = ["--import", `data:text/javascript,${maxRss}`];
+  let ended: SpawnSyncReturns<string> | undefined;
+  const ms = await timeMs(() => {
+    const args = [...report, main, "import", "claude-code", file, "--store", store];
+    ended = spawnSync(process.execPath, args, { encoding: "utf8" });
+  });
+  if (ended?.status !== 0) throw new Error(ended?.stderr);
   const megabytes = statSync(file).size / 1e6;
   return {
     name: `memory of importing ${number(megabytes)} MB`,
-    value: maxRssMb,
+    value: Number(ended.stderr.trim().split("\n").at(-1)) / 1e3,
     unit: "MB",
     bar: { most: 300 },
     detail: `${number((megabytes / ms) * 1e3)} MB/s`,
   };
-}
-
-if (process.argv[1] === import.meta.filename) {
-  const [, , store = "", file = ""] = process.argv;
-  const ms = await timeMs(() => importFile(store, file));
-  console.log(JSON.stringify({ maxRssMb: process.resourceUsage().maxRSS / 1e3, ms }));
 }

@@ -1,5 +1,6 @@
 /** `skein import TOOL [PATH]`: sessions of other tools, found, filtered, previewed and imported. */
 import { priceOf } from "../open/model-lookup.ts";
+import { setFlagsFromString } from "node:v8";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { shortId } from "../../core/text/short-id.ts";
@@ -19,6 +20,12 @@ import type { Screen } from "../command/screen.ts";
 import { table } from "../format/table.ts";
 import { count, oneLine, plural } from "../format/text.ts";
 
+/**
+ * By default V8 lets the heap grow to several times of what is in use before it looks for garbage. With a
+ * fifth, importing a gigabyte takes about 270 MB of memory instead of 330, in the same processor time.
+ */
+const keepHeapSmall = (): void => setFlagsFromString("--heap-growing-percent=20");
+
 /** The names of the tools whose sessions can be imported, and `auto`. */
 export const toolNames = (): string[] => [...transcriptFormats.map(({ name }) => name), "auto"];
 
@@ -29,6 +36,7 @@ export async function importFrom(
   options: Omit<ImportTranscriptsOptions, "price" | "progress">,
 ): Promise<number | undefined> {
   const results: ImportedTranscript[] = [];
+  keepHeapSmall();
   const shownProgress = out.progress();
   try {
     const progress = (now: ImportProgress): void => shownProgress.show(nowLine(now));

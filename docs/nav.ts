@@ -67,6 +67,7 @@ const guides: NavGroup = {
     page("docs/acp.md", "Editors (ACP)", "run sessions in an editor, and other agents in a session"),
     page("docs/mcp.md", "Agents (MCP)", "give Claude Code, Cursor and others history, memory and handoffs"),
     page("docs/proxy.md", "Recording proxy", "record the model calls of programs that you do not change"),
+    page("docs/durable-streams.md", "Durable Streams", "follow the log of a session with its clients"),
     page("docs/secrets.md", "Secrets", "keep keys and passwords out of the log"),
     page("docs/client.md", "Client", "call a server from Node or a browser with the library's types"),
   ],

@@ -16,8 +16,8 @@ export const waitId = (seq: number): string => `wait_${seq}`;
 
 /** The position in `call_N` or `wait_N`; null for any other text. */
 export function seqOf(kind: "call" | "wait", id: string): number | null {
-  const [, seq] = new RegExp(`^${kind}_(\\d{1,15})$`).exec(id) ?? [];
-  return seq === undefined ? null : Number(seq);
+  const [, found, seq] = /^(call|wait)_(\d{1,15})$/.exec(id) ?? [];
+  return found === kind ? Number(seq) : null;
 }
 
 export const sha256 = (text: string): string => hash("sha256", text, "hex");

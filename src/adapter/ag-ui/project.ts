@@ -320,7 +320,7 @@ const approvalOf = (seq: number, tool: string): object => ({
   id: toolCallId(seq),
   reason: "tool_call",
   toolCallId: toolCallId(seq),
-  message: `Allow the call of ${tool}?`,
+  message: `The call of ${tool} needs an approval.`,
   responseSchema: {
     type: "object",
     properties: { approved: { type: "boolean" }, reason: { type: "string" } },

@@ -2,6 +2,7 @@
 import { isSessionId } from "../../core/ids.ts";
 import { allows, type TokenScope } from "../../core/workspace/access-token.ts";
 import { makeProblem } from "../../protocol/problem.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { MountRequest } from "../../server/http/mount.ts";
 import { ProblemError } from "../../server/http/problem.ts";
 import { readRunInput } from "./input.ts";
@@ -37,7 +38,7 @@ async function run(given: MountRequest): Promise<void> {
   };
   need("read", "a run");
   const input = readRunInput(await given.readJson());
-  const { engine } = caller;
+  const engine = internalsOf(caller.engine).forRequest({ need });
   const session = byId ? await engine.session(target) : await openThread(engine, input, target);
   const plan = await takeRun(engine, session, input, {
     approve: () => need("operate", "allowing a call"),

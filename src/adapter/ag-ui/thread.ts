@@ -231,7 +231,7 @@ async function isBound(
     if (typeof known === "object" && known !== null && "external" in known)
       return JSON.stringify(known) === JSON.stringify(options);
   }
-  throw new SkeinError("conflict", `ag-ui: tools: the session has a resource "${name}" of its own`, {
+  throw new SkeinError("conflict", `ag-ui: tools: the session already has a resource "${name}"`, {
     hint: "give the tool of the page another name",
   });
 }

@@ -1,10 +1,8 @@
 /** Models that a program made with the AI SDK, of any provider and version of the specification. */
 import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from "@ai-sdk/provider";
 import { SkeinError } from "../core/error.ts";
+import type { LanguageModelInstance } from "./language-model-instance.ts";
 import type { Wire } from "./prompt.ts";
-
-/** An instance of a language model of the AI SDK. */
-export type LanguageModelInstance = LanguageModelV2 | LanguageModelV3 | LanguageModelV4;
 
 /** By their names: `openai.responses` and `gpt-5` give `openai/gpt-5`. */
 export function instancesByName(
@@ -44,12 +42,14 @@ export function wireOf(name: string): Wire {
 
 /** The same model in the newest specification. The package `ai` converts earlier ones. */
 export async function asLanguageModelV4(instance: LanguageModelInstance): Promise<LanguageModelV4> {
-  if (instance.specificationVersion === "v4") return instance;
+  // The version names the specification that it keeps to; no other field tells.
+  const model = instance as unknown as LanguageModelV2 | LanguageModelV3 | LanguageModelV4;
+  if (model.specificationVersion === "v4") return model;
   const { wrapLanguageModel } = await import("ai").catch((cause: unknown) => {
     throw new SkeinError("unavailable", `${nameOf(instance)}: the package ai is not installed`, {
       hint: "npm install ai",
       cause,
     });
   });
-  return wrapLanguageModel({ model: instance, middleware: [] });
+  return wrapLanguageModel({ model, middleware: [] });
 }

@@ -4,7 +4,8 @@
  */
 import { nearest, SkeinError } from "../core/error.ts";
 import { aiSdkModel } from "./ai-sdk.ts";
-import { asLanguageModelV4, instancesByName, wireOf, type LanguageModelInstance } from "./instance.ts";
+import { asLanguageModelV4, instancesByName, wireOf } from "./instance.ts";
+import type { LanguageModelInstance } from "./language-model-instance.ts";
 import { builtInProviders, hasAddress, providerHint, variablePrefix } from "./model-config.ts";
 import type { BuiltInProvider, ConfiguredFacts, ModelConfig } from "./model-config.ts";
 import catalog from "./models.json" with { type: "json" };

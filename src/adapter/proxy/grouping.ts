@@ -106,7 +106,7 @@ async function pointsOf(engine: Engine, { session: id, parent }: Row): Promise<r
       if (open !== undefined) close(open);
       const { chain, settings } = body as { chain: string; settings: string };
       points.push({
-        session: id as SessionId,
+        session: id,
         chain,
         requestSeq: seq,
         endSeq: null,

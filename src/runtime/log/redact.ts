@@ -7,7 +7,8 @@ import type { Binding } from "../../core/tool/commands.ts";
 import * as z from "zod";
 import { entryOf, eventTypes } from "../../core/catalog.ts";
 import { SkeinError } from "../../core/error.ts";
-import { zstdDecompressSync } from "node:zlib";
+// By its default export: an older Node has no zstd, and must reach the check of its version.
+import zlib from "node:zlib";
 import { limit } from "../../core/limit.ts";
 import { makeRedactor, mayRegister, type Redactor } from "../../core/secret/redactor.ts";
 import type { Store } from "../../store/port.ts";
@@ -216,7 +217,7 @@ export function unpackedBytes(bytes: Uint8Array): Uint8Array {
   if (!isZstd(bytes)) return bytes;
   const most = Math.max(unpackedBytesMin, bytes.length * unpackedTimesMax);
   try {
-    return zstdDecompressSync(bytes, { maxOutputLength: Math.min(textBytesMax, most) });
+    return zlib.zstdDecompressSync(bytes, { maxOutputLength: Math.min(textBytesMax, most) });
   } catch {
     return bytes;
   }

@@ -53,7 +53,7 @@ test("a call is recorded before it is forwarded, with its answer, usage and cost
   ]);
   const events = await eventsOf(place, session);
   const requested = events.find(({ type }) => type === "proxy.requested");
-  assert.deepEqual((requested?.content as { settings: object }).settings, {
+  assert.deepEqual((requested?.content as { settings: object } | undefined)?.settings, {
     system: "Be terse.",
     max_tokens: 100,
   });
@@ -324,7 +324,7 @@ test("unmodified clients work through it: the AI SDK with Anthropic and OpenAI",
   const openai = createOpenAI({ baseURL: `${place.base}/openai/${place.token}/v1`, apiKey: "k" });
   const messages = [{ role: "user", content: "Hello?" }] as const;
   const chat = await generateText({ model: openai.chat("gpt-6"), messages: [...messages] });
-  const more = [...messages, ...chat.response.messages, { role: "user" as const, content: "And?" }];
+  const more = [...messages, ...chat.finalStep.response.messages, { role: "user" as const, content: "And?" }];
   await generateText({ model: openai.chat("gpt-6"), messages: more });
   const responses = await generateText({ model: openai.responses("gpt-6"), prompt: "Hello?" });
   assert.equal(responses.text, "Hello");

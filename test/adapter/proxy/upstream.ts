@@ -28,7 +28,7 @@ export const anthropicStream = (text: string): string =>
   frames([
     { type: "message_start", message: { id: "msg_1", role: "assistant", content: [], model: "m", usage } },
     { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
-    ...[...text].map((piece) => ({
+    ...Array.from(text, (piece) => ({
       type: "content_block_delta",
       index: 0,
       delta: { type: "text_delta", text: piece },

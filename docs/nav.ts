@@ -40,6 +40,11 @@ const start: NavGroup = {
     page("docs/from-ai-sdk.md", "From the AI SDK", "keep your models and put your loop on a durable log"),
     page("docs/from-ag-ui.md", "From AG-UI", "run CopilotKit and other AG-UI front ends on sessions"),
     page("docs/from-openai.md", "From OpenAI", "keep the history of the Agents SDK in Skein"),
+    page(
+      "docs/from-claude-agents.md",
+      "From Claude Managed Agents",
+      "point the unmodified client at your own server",
+    ),
     page("docs/from-claude-code.md", "From Claude Code", "run the same work unattended, with an audit trail"),
     page("docs/from-temporal.md", "From Temporal", "map workflows and activities to sessions and tools"),
     page("examples", "Examples", "start from a program that runs offline"),

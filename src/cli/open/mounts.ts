@@ -1,8 +1,15 @@
 /** The protocols that `skein serve` speaks besides its own. Each loads with its first request. */
-import { aiSdkMount } from "../../adapter/ai-sdk/mount.ts";
 import { agUiMount } from "../../adapter/ag-ui/mount.ts";
+import { aiSdkMount } from "../../adapter/ai-sdk/mount.ts";
+import { claudeAgentsMount } from "../../adapter/claude-agents/mount.ts";
 import { durableStreamsMount } from "../../adapter/durable-streams/mount.ts";
 import { makeMcpMount } from "../../adapter/mcp/mount.ts";
 import type { Mount } from "../../server/http/mount.ts";
 
-export const mounts: readonly Mount[] = [agUiMount, aiSdkMount, durableStreamsMount, makeMcpMount()];
+export const mounts: readonly Mount[] = [
+  agUiMount,
+  aiSdkMount,
+  claudeAgentsMount,
+  durableStreamsMount,
+  makeMcpMount(),
+];

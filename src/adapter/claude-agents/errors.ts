@@ -1,6 +1,6 @@
 /** Errors in the shape of the API, with its own types, and what tells the client whether to try again. */
-import { randomBytes } from "node:crypto";
 import type { Problem } from "../../protocol/problem.ts";
+import type { World } from "../../runtime/world.ts";
 import type { Fields } from "./values.ts";
 
 const types: Readonly<Record<number, string>> = {
@@ -18,7 +18,8 @@ const types: Readonly<Record<number, string>> = {
 };
 
 /** For the operator's log and the client's report. */
-export const newRequestId = (): string => `req_${randomBytes(12).toString("hex")}`;
+export const newRequestId = ({ random }: Pick<World, "random">): string =>
+  `req_${Buffer.from(random(12)).toString("hex")}`;
 
 export interface ErrorResponse {
   readonly status: number;

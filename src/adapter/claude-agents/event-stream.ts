@@ -1,4 +1,4 @@
-/** `GET /v1/sessions/{id}/events/stream`: events from now on, and previews of messages while they are written. */
+/** `GET /v1/sessions/{id}/events/stream`: events from now on, and previews of unfinished messages. */
 import type { SessionEvent } from "../../core/event.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";

@@ -26,11 +26,14 @@ export const agentId = (name: string): string => `agent_${name}`;
 
 /** A free text as the name of an agent. */
 export function slugOf(text: string): string {
-  const slug = text
+  const words = text
+    .slice(0, 256)
     .normalize("NFKD")
     .toLowerCase()
-    .replace(/[^a-z0-9]+/g, "-")
-    .slice(0, 48)
-    .replace(/^-+|-+$/g, "");
+    .split(/[^a-z0-9]+/);
+  const slug = words
+    .filter((word) => word !== "")
+    .join("-")
+    .slice(0, 48);
   return slug === "" ? "agent" : slug;
 }

@@ -8,5 +8,8 @@ export const claudeAgentsMount: Mount = {
     methods: ["DELETE"],
     headers: ["anthropic-version", "anthropic-beta", "x-api-key", "x-stainless-retry-count"],
   },
-  load: async () => (await import("./requests.ts")).answerClaude,
+  async load() {
+    const { makeClaudeHandler } = await import("./requests.ts");
+    return makeClaudeHandler((await import("../../runtime/world.ts")).realWorld());
+  },
 };

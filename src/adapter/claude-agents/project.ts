@@ -16,7 +16,7 @@ export interface ClaudeEvent extends Fields {
   readonly type: string;
 }
 
-interface CallInfo {
+interface RequestedCall {
   readonly seq: number;
   readonly tool: string;
   readonly asked: boolean;
@@ -54,7 +54,7 @@ export const projectedTypes: readonly string[] = [
 /** Turns events of one session into events of the API. */
 export class Projection {
   readonly #session: SessionId;
-  readonly #calls = new Map<string, CallInfo>();
+  readonly #calls = new Map<string, RequestedCall>();
   readonly #mcp = new Set<string>();
   #isRunning = false;
   #inTurn = false;
@@ -159,7 +159,7 @@ export class Projection {
     return [result, ...this.left(event)];
   }
 
-  #result(event: SessionEvent, { tool, external }: CallInfo, { id, ...more }: Fields & { id: string }) {
+  #result(event: SessionEvent, { tool, external }: RequestedCall, { id, ...more }: Fields & { id: string }) {
     if (external && !toolsetNames.includes(tool))
       return this.make(event, "user.custom_tool_result", { custom_tool_use_id: id, ...more });
     if (external) return this.make(event, "user.tool_result", { tool_use_id: id, ...more });

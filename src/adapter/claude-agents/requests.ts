@@ -3,7 +3,8 @@ import { allows, type TokenScope } from "../../core/workspace/access-token.ts";
 import { isSessionId } from "../../core/ids.ts";
 import { makeProblem } from "../../protocol/problem.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
-import type { MountRequest } from "../../server/http/mount.ts";
+import type { World } from "../../runtime/world.ts";
+import type { MountHandler, MountRequest } from "../../server/http/mount.ts";
 import { ProblemError } from "../../server/http/problem.ts";
 import { agentObject, makeAgents } from "./agents.ts";
 import { boundBy, environmentObject, makeEnvironments } from "./environments.ts";
@@ -36,7 +37,8 @@ interface RouteRequest {
 
 interface Route {
   readonly method: string;
-  readonly path: RegExp;
+  /** Segments of the path after the version; `{}` is an id. */
+  readonly path: readonly string[];
   /** Null: any token of the session; the answer depends on the body. */
   readonly scope: TokenScope | null;
   /** The object to send; undefined: the route has answered. */
@@ -45,7 +47,7 @@ interface Route {
 
 const route = (method: string, pattern: string, scope: TokenScope | null, run: Route["run"]): Route => ({
   method,
-  path: new RegExp(`^/v1/${pattern.replaceAll("{}", "([^/]+)")}$`),
+  path: pattern.split("/"),
   scope,
   run,
 });
@@ -188,9 +190,13 @@ async function streamEvents(to: RouteRequest): Promise<undefined> {
   return undefined;
 }
 
-/** Answers one request of the API. */
-export async function answerClaude(given: MountRequest): Promise<void> {
-  const requestId = newRequestId();
+/** Makes the handler of `/anthropic`. */
+export const makeClaudeHandler =
+  (world: Pick<World, "random">): MountHandler =>
+  (given) =>
+    answerClaude(given, newRequestId(world));
+
+async function answerClaude(given: MountRequest, requestId: string): Promise<void> {
   try {
     const result = await runRoute(given, requestId);
     if (result !== undefined) given.send(200, result, { "request-id": requestId });
@@ -207,9 +213,10 @@ export async function answerClaude(given: MountRequest): Promise<void> {
 
 async function runRoute(given: MountRequest, requestId: string): Promise<Fields | undefined> {
   const { method = "GET", headers } = given.request;
-  const found = routes.filter(({ path }) => path.test(given.path));
+  const segments = given.path.split("/").slice(2);
+  const found = given.path.startsWith("/v1/") ? routes.filter(({ path }) => isPath(path, segments)) : [];
   const one = found.find((each) => each.method === method);
-  const ids = (one?.path.exec(given.path) ?? []).slice(1).map((id) => decodeId(id));
+  const ids = segments.filter((_, place) => one?.path[place] === "{}").map(decodeId);
   const isOfSession = given.path.startsWith("/v1/sessions/") && isSessionId(ids[0] ?? "");
   // Older clients send the key by this header.
   const apiKey = headers.authorization === undefined ? headers["x-api-key"] : undefined;
@@ -231,6 +238,10 @@ async function runRoute(given: MountRequest, requestId: string): Promise<Fields 
     },
   });
 }
+
+const isPath = (path: readonly string[], segments: readonly string[]): boolean =>
+  path.length === segments.length &&
+  path.every((word, place) => (word === "{}" ? segments[place] !== "" : word === segments[place]));
 
 const noRoute = (isKnown: boolean, method: string): ProblemError =>
   new ProblemError(

@@ -70,7 +70,7 @@ test("the client's tool runner executes custom tools, each once", async () => {
   assert.deepEqual(at.place.troubles, []);
 });
 
-test("a call that a rule asks about waits for its confirmation; partial answers say what is left", async () => {
+test("a call that asks waits for its confirmation; partial answers say what is left", async () => {
   await using at = await claudeServed({
     lines: [
       [use("bash", { command: "ls" }, "c1"), use("bash", { command: "rm" }, "c2"), use("order", {}, "c3")],
@@ -167,7 +167,7 @@ test("a denied tool is not offered to the runner, and confirming needs the scope
   assert.deepEqual(seen, []);
 });
 
-test("agents have versions, environments are kept, and sessions run as the version they were opened with", async () => {
+test("agents have versions, environments are kept, sessions keep their version", async () => {
   const asked: string[] = [];
   await using at = await claudeServed({
     lines: [

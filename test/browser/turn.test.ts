@@ -234,7 +234,8 @@ suite("a session in a browser", { skip }, () => {
     await warning.waitFor();
     await messageOf(page).press("Enter");
     await warning.waitFor({ state: "detached" });
-    await page.getByRole("img", { name: "Attached: image/png" }).waitFor();
+    // For a moment it stands both in the queue and in the transcript.
+    await page.getByRole("img", { name: "Attached: image/png" }).first().waitFor();
     await page.getByText("pasted.txt").waitFor();
     pen.write("Thank you.");
     pen.end();

@@ -1,7 +1,8 @@
 /**
- * `npm run docs`: writes the generated pages of docs, then builds the site into dist/docs. With `--check` it
- * writes nothing and fails if a page is not current. `--site FOLDER` builds the site alone, into that folder;
- * `--if-changed` only when its sources are others than those of the last build.
+ * `npm run docs`: writes the generated pages of docs and the Python client, then builds the site into
+ * dist/docs. With `--check` it writes nothing and fails if one of them is not current. `--site FOLDER` builds
+ * the site alone, into that folder; `--if-changed` only when its sources are others than those of the last
+ * build.
  */
 import { createHash } from "node:crypto";
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -13,10 +14,15 @@ const root = join(import.meta.dirname, "..");
 /** Exists only after a build that succeeded. */
 const mark = join(root, "node_modules/.cache/skein-docs");
 
-function writePages(isCheck: boolean): void {
-  const pages = { "event-catalog.md": describeCatalog(), "calls.md": describeCalls() };
+async function writePages(isCheck: boolean): Promise<void> {
+  const { describePythonClient, pythonClientFile } = await import("./python/client.ts");
+  const pages = {
+    "docs/event-catalog.md": describeCatalog(),
+    "docs/calls.md": describeCalls(),
+    [pythonClientFile]: describePythonClient(),
+  };
   for (const [name, text] of Object.entries(pages)) {
-    const path = join(import.meta.dirname, name);
+    const path = join(root, name);
     if (!isCheck) writeFileSync(path, text);
     else if (!existsSync(path) || readFileSync(path, "utf8") !== text) process.exitCode = 1;
   }
@@ -68,6 +74,6 @@ const at = words.indexOf("--site");
 const folder = (at < 0 ? undefined : words[at + 1]) ?? join(root, "dist/docs");
 if (words.includes("--if-changed")) await writeIfChanged(folder);
 else {
-  if (at < 0) writePages(words.includes("--check"));
+  if (at < 0) await writePages(words.includes("--check"));
   if (!words.includes("--check")) await writeSiteTo(folder);
 }

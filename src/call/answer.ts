@@ -50,7 +50,7 @@ export const Event = once(() =>
 );
 
 /** A part of a streaming answer. Live only. */
-const LiveDelta = once(() =>
+export const LiveDelta = once(() =>
   z.looseObject({
     type: z.literal("delta"),
     requestSeq: Seq,

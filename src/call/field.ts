@@ -102,7 +102,7 @@ export const permissionFields = once(() => ({
   pattern: Value.describe("only for calls with such arguments").exactOptional(),
   reason,
 }));
-const Permission = once(() => z.strictObject(permissionFields()));
+export const Permission = once(() => z.strictObject(permissionFields()));
 
 export const Missed = z.enum(missedRules);
 export const Trigger = once(() =>
@@ -121,7 +121,7 @@ export const Trigger = once(() =>
 );
 
 const woken = once(() => ({ name: Key.exactOptional(), missed: Missed.exactOptional() }));
-const Wake = once(() =>
+export const Wake = once(() =>
   z.discriminatedUnion("kind", [
     triggerSchemas.at.extend(woken()),
     triggerSchemas.every.extend(woken()),

@@ -75,6 +75,7 @@ const guides: NavGroup = {
     page("docs/durable-streams.md", "Durable Streams", "follow the log of a session with its clients"),
     page("docs/secrets.md", "Secrets", "keep keys and passwords out of the log"),
     page("docs/client.md", "Client", "call a server from Node or a browser with the library's types"),
+    page("docs/python.md", "Python", "call a server from Python, with types, streams and safe retries"),
   ],
 };
 

@@ -22,7 +22,7 @@ export function collectNames(): TypeNames {
   const names = new Map<string, string>();
   for (const [io, exported] of [
     ["output", answer],
-    ["input", { ...field, ContentBlock }],
+    ["input", { ...field, ContentBlock, Permission: field.Permission, Wake: field.Wake }],
   ] as const) {
     for (const [name, value] of Object.entries(exported)) {
       const schema = /^[A-Z]/.test(name) ? schemaIn(value) : null;

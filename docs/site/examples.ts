@@ -49,7 +49,7 @@ function folderExample(file: string): Example {
   const markdown = read(file);
   const [, title = folder] = /^# (.+)$/m.exec(markdown) ?? [];
   const [, text = ""] = /^# .+\n+([^#`\n][\s\S]*?)\n\n/m.exec(markdown) ?? [];
-  const sources = globSync(`${folder}/**/*.{ts,md,json,yaml,sh}`, { cwd: root })
+  const sources = globSync(`${folder}/**/*.{ts,py,md,json,yaml,sh}`, { cwd: root })
     .filter((one) => one !== file)
     .toSorted()
     .map(

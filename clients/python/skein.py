@@ -1987,8 +1987,8 @@ class _Wire:
                 hint="pass ssl_context for certificates of your own",
             ) from error
         except OSError as error:
+            made.close()
             raise _Lost(error, may_have_arrived=False) from error
-        made.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return made
 
     def keep(self, connection: http.client.HTTPConnection) -> None:
@@ -2009,7 +2009,7 @@ class _Wire:
         for connection in idle:
             connection.close()
         for stream in list(self.streams):
-            stream.close()
+            stream._cut()
 
     def __del__(self) -> None:
         for connection in getattr(self, "_idle", ()):
@@ -2235,14 +2235,18 @@ class ByteStream:
     """The bytes of a response, as they arrive: an iterator, and a context manager that ends it."""
 
     def __init__(self, wire: _Wire, answer: _Answer, request: _Request) -> None:
+        self._wire = wire
         self._answer: Optional[_Answer] = answer
         self._call = request.operation.path
+        self._is_cut = False
         wire.streams.add(self)
 
     def __iter__(self) -> ByteStream:
         return self
 
     def __next__(self) -> bytes:
+        if self._is_cut:
+            self._wire.check_open()
         if self._answer is None:
             raise StopIteration
         try:
@@ -2280,6 +2284,11 @@ class ByteStream:
         answer, self._answer = self._answer, None
         if answer is not None:
             answer.close()
+
+    def _cut(self) -> None:
+        """The client is closed: the rest is missing."""
+        self._is_cut = self._answer is not None
+        self.close()
 
     def __enter__(self) -> ByteStream:
         return self
@@ -2388,8 +2397,9 @@ class Stream(Generic[T]):
         self._wire = wire
         self._request = request
         self._is_feed = is_feed
-        self._updates = self._read()
+        self._updates: Any = self._read()
         self._answer: Optional[_Answer] = None
+        self._is_cut = False
         self._closed = False
         self._alive = False
         #: The position of the last event, to resume from in another process.
@@ -2402,8 +2412,10 @@ class Stream(Generic[T]):
         return self
 
     def __next__(self) -> T:
+        if self._is_cut:
+            self._wire.check_open()
         try:
-            return next(self._updates)
+            return cast(T, next(self._updates))
         except SkeinError:
             if self._closed and not self._wire.closing.is_set():
                 raise StopIteration from None
@@ -2420,9 +2432,21 @@ class Stream(Generic[T]):
     def close(self) -> None:
         """Ends the stream, from any thread. What it does on the server continues."""
         self._closed = True
+        self._release()
+
+    def _cut(self) -> None:
+        """The client is closed: the rest is missing."""
+        self._is_cut = self._updates.gi_frame is not None
+        self._release()
+
+    def _release(self) -> None:
         answer = self._answer
         if answer is not None:
             answer.abort()
+        try:
+            self._updates.close()
+        except ValueError:
+            pass  # another thread is in a read, which ends now
 
     def __enter__(self) -> Stream[T]:
         return self

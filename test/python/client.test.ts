@@ -1,5 +1,6 @@
 /** The Python client against a server: what each scenario prints. */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -196,6 +197,51 @@ suite("with the system's Python", { ...needsPython, concurrency: 2 }, () => {
       change: ["unknown", null, null, true],
     });
   });
+
+  const openssl = spawnSync("openssl", ["version"]).status === 0;
+  test(
+    "https, with certificates of one's own",
+    { skip: !openssl && "there is no openssl here" },
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), "skein-python-tls-"));
+      const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
+      const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"];
+      const made = [
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        key,
+        "-out",
+        cert,
+        ...subject,
+      ];
+      assert.equal(spawnSync("openssl", made).status, 0);
+      const tls = { key: readFileSync(key), cert: readFileSync(cert) };
+      let connections = 0;
+      await using server = await openAnswering((answer, { url = "", headers }) => {
+        if (url === "/v1/me") return answer.end(JSON.stringify({ actor: "user:prn_1" }));
+        connections += 1;
+        const next = Number(headers["last-event-id"] ?? 0) + 1;
+        answer.writeHead(200, { "content-type": "text/event-stream" });
+        const event = { seq: next, type: "x.one", session: "ses_1" };
+        const frame = `id: ${next}\ndata: ${JSON.stringify(event)}\n\n`;
+        if (next < 3) return answer.write(frame, () => setTimeout(() => answer.destroy(), 20));
+        answer.write(frame);
+        return answer.end("event: end\ndata: {}\n\n");
+      }, tls);
+      const printed = await runScenario("https", { url: server.url, token: cert });
+      rmSync(folder, { recursive: true });
+      assert.deepEqual(printed, {
+        actor: "user:prn_1",
+        events: [1, 2, 3],
+        untrusted: ["unavailable", null, null, true],
+      });
+      assert.equal(connections, 3);
+    },
+  );
 
   test("the server is killed while a program writes and follows: nothing lost, nothing twice", async () => {
     const folder = mkdtempSync(join(tmpdir(), "skein-python-"));

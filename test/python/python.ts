@@ -4,7 +4,8 @@ import { existsSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { delimiter, join } from "node:path";
 import { once } from "node:events";
-import { createServer as createHttpServer, type ServerResponse } from "node:http";
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
 import { createInterface } from "node:readline";
 
 const root = join(import.meta.dirname, "../..");
@@ -116,12 +117,17 @@ export async function openRelay(
 }
 
 /** A server that gives each request this answer. */
-export async function openAnswering(give: (answer: ServerResponse) => void): Promise<Answering> {
-  const server = createHttpServer((_, answer) => give(answer)).listen(0, "127.0.0.1");
+export async function openAnswering(
+  give: (answer: ServerResponse, request: IncomingMessage) => unknown,
+  tls?: { readonly key: Buffer; readonly cert: Buffer },
+): Promise<Answering> {
+  const listener = (request: IncomingMessage, answer: ServerResponse): void => void give(answer, request);
+  const server = tls === undefined ? createHttpServer(listener) : createHttpsServer(tls, listener);
+  server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
   return {
-    url: `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`,
+    url: `http${tls === undefined ? "" : "s"}://127.0.0.1:${typeof address === "object" ? address?.port : 0}`,
     async [Symbol.asyncDispose]() {
       server.close();
       server.closeAllConnections();

@@ -3,11 +3,12 @@
 import asyncio
 import io
 import json
+import ssl
 import sys
 import threading
 import time
 
-from skein import AsyncClient, Client, SkeinError
+from skein import AsyncClient, Client, Session, SkeinError
 
 HOSTILE = "Zürich \u4f60\u597d \U0001f9f6 \u202e \"quotes\" \\ \r\n\t </script> ${x} \u2028"
 
@@ -267,6 +268,15 @@ async def in_async(url, token):
             "fork": (await session.fork()).id != session.id,
             "watch": (await session.watch().wait())["status"],
         }
+
+
+def https(client):
+    """The token is the path of the server's certificate."""
+    path = client._wire._token
+    with Client(client._wire.url, "skn_1", ssl_context=ssl.create_default_context(cafile=path)) as trusting:
+        actor = trusting.me()["actor"]
+        events = [one["seq"] for one in Session(trusting._wire, "ses_1").follow()]
+    return {"actor": actor, "events": events, "untrusted": error_of(client.me)}
 
 
 def close(client):

@@ -122,6 +122,7 @@ const reference: NavGroup = {
     page("api/skein-ai-sdk", "skein/ai-sdk", "serve useChat of the AI SDK from sessions", nested),
     page("api/skein-langgraph", "skein/langgraph", "keep the threads of LangGraph.js in Skein", nested),
     page("api/skein-openai-agents", "skein/openai-agents", "keep sessions of OpenAI's Agents SDK", nested),
+    page("api/skein-claude-agent-sdk", "skein/claude-agent-sdk", "keep transcripts in Skein", nested),
     page("api/skein-conformance", "skein/conformance", "test a store driver of your own", nested),
     page("docs/library.md", "Subpaths", "choose the import for a name"),
     page("cli", "Command line", "look up every verb, option and exit code"),

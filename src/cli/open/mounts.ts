@@ -4,6 +4,7 @@ import { aiSdkMount } from "../../adapter/ai-sdk/mount.ts";
 import { claudeAgentsMount } from "../../adapter/claude-agents/mount.ts";
 import { durableStreamsMount } from "../../adapter/durable-streams/mount.ts";
 import { makeMcpMount } from "../../adapter/mcp/mount.ts";
+import { openaiMount } from "../../adapter/openai/mount.ts";
 import type { Mount } from "../../server/http/mount.ts";
 
 export const mounts: readonly Mount[] = [
@@ -12,4 +13,5 @@ export const mounts: readonly Mount[] = [
   claudeAgentsMount,
   durableStreamsMount,
   makeMcpMount(),
+  openaiMount,
 ];

@@ -1,0 +1,94 @@
+/** Output items: what a model answered, and the calls that it made. Pure. */
+import type { EventOf } from "../../core/event.ts";
+import type { ContentBlock } from "../../core/schema.ts";
+import { itemId } from "./ids.ts";
+
+/** An item of a conversation or a response. */
+export type Item = Readonly<Record<string, unknown>> & { readonly id: string; readonly type: string };
+
+/** A text of an answer. */
+export interface Segment {
+  readonly type: "text" | "reasoning";
+  readonly text: string;
+}
+
+/** The texts of an answer in order; adjacent ones of a kind are one. */
+export function segmentsOf(blocks: readonly ContentBlock[]): Segment[] {
+  const segments: Segment[] = [];
+  let isCut = true;
+  for (const block of blocks) {
+    if (block.type === "tool-call") isCut = true;
+    if ((block.type !== "text" && block.type !== "reasoning") || block.text === "") continue;
+    const last = segments.at(-1);
+    const { type, text } = block;
+    if (!isCut && last?.type === type) segments[segments.length - 1] = { type, text: last.text + text };
+    else segments.push({ type, text });
+    isCut = false;
+  }
+  return segments;
+}
+
+/** The place of a text among those of its kind. */
+export const placeOf = (segments: readonly Segment[], at: number): number =>
+  segments.slice(0, at).filter(({ type }) => type === segments[at]?.type).length;
+
+export const textPart = (text: string) => ({ type: "output_text", text, annotations: [], logprobs: [] });
+
+/** A text of an answer as an item: by the position of its request, and its place among those of its kind. */
+export function segmentItem(
+  session: string,
+  { seq, place, status = "completed" }: { seq: number; place: number; status?: string },
+  { type, text }: Segment,
+): Item {
+  if (type === "reasoning") {
+    const summary = text === "" ? [] : [{ type: "summary_text", text }];
+    return { id: itemId("rs", session, seq, place), type: "reasoning", summary, status };
+  }
+  const content = text === "" && status === "in_progress" ? [] : [textPart(text)];
+  return { id: itemId("msg", session, seq, place), type: "message", role: "assistant", status, content };
+}
+
+type Requested = EventOf<"tool.requested">;
+type Settled = EventOf<"tool.settled">;
+
+export const argumentsOf = ({ content, erased }: Requested): string =>
+  erased ? '"[erased]"' : JSON.stringify(content?.input ?? {});
+
+/** A call of a tool that the client executes, or of one that ran on the server. */
+export function callItem(session: string, request: Requested, settled?: Settled): Item {
+  const { seq, body } = request;
+  const given = argumentsOf(request);
+  if (body.external !== undefined) {
+    const id = itemId("fc", session, seq);
+    const more = { call_id: body.call, name: body.tool, arguments: given };
+    return { id, type: "function_call", status: "completed", ...more };
+  }
+  const isOk = settled?.body.status === "ok";
+  const output = settled === undefined ? null : outputText(settled);
+  return {
+    id: itemId("mcp", session, seq),
+    type: "mcp_call",
+    server_label: "skein",
+    name: body.tool,
+    arguments: given,
+    status: settled === undefined ? "in_progress" : isOk ? "completed" : "failed",
+    output: isOk ? output : null,
+    error: settled === undefined || isOk ? null : `${settled.body.status}: ${output ?? ""}`,
+    approval_request_id: null,
+  };
+}
+
+/** The outcome of a call that the client executed. */
+export const callOutputItem = (session: string, settled: Settled): Item => ({
+  id: itemId("fco", session, settled.seq),
+  type: "function_call_output",
+  status: "completed",
+  call_id: settled.body.call,
+  output: outputText(settled),
+});
+
+function outputText({ content, erased }: Settled): string {
+  if (erased) return "[erased]";
+  const output = content?.output ?? "";
+  return typeof output === "string" ? output : JSON.stringify(output);
+}

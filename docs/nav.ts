@@ -39,7 +39,7 @@ const start: NavGroup = {
     page("docs/from-langgraph.md", "From LangGraph", "map graphs and checkpointers to sessions"),
     page("docs/from-ai-sdk.md", "From the AI SDK", "keep your models and put your loop on a durable log"),
     page("docs/from-ag-ui.md", "From AG-UI", "run CopilotKit and other AG-UI front ends on sessions"),
-    page("docs/from-openai.md", "From OpenAI", "keep the history of the Agents SDK in Skein"),
+    page("docs/from-openai.md", "From OpenAI", "serve the openai client and the Agents SDK from sessions"),
     page(
       "docs/from-claude-agents.md",
       "From Claude Managed Agents",

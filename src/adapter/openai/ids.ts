@@ -1,4 +1,4 @@
-/** Ids that a client of OpenAI's API sees: derived from session and position, so they are the same for ever. */
+/** Ids that a client of OpenAI's API sees: of session and position, so they are the same for ever. */
 import { hash } from "node:crypto";
 import { isSessionId, type SessionId } from "../../core/ids.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Cuts a text into the pieces of its deltas: words, at most 64 characters long. Where a text is cut depends on
- * the text alone, and never on what follows a cut. So a live answer and its record give the same pieces.
+ * Cuts a text into the pieces of its deltas: words, at most 64 characters long. Where a text is cut depends
+ * on the text alone, and never on what follows a cut. So a live answer and its record give the same pieces.
  */
 
 const pieceChars = 64;

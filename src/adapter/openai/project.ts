@@ -1,23 +1,15 @@
 /**
- * Projects the events of one response, and the live deltas of its answers, into stream events and the response
- * object. Pure. Each stream event is numbered by the position of the event that it is of: the same numbers
+ * Projects the events of one response, and the live deltas of its answers, into stream events and the
+ * response object. Pure. Each stream event is numbered by the position of the event that it is of: the same numbers
  * come again after a restart, whatever of it arrived as deltas. An answer counts from its request, and where
  * its deltas are cut depends on its text alone.
  */
 import type { EventOf, SessionEvent } from "../../core/event.ts";
 import { isOf } from "../../core/transcript.ts";
 import type { LiveDelta } from "../../runtime/turn/live.ts";
+import { AnswerStream, type StreamEvent, type UnnumberedEvent } from "./answer.ts";
 import { conversationId, responseId } from "./ids.ts";
-import {
-  argumentsOf,
-  callItem,
-  placeOf,
-  segmentItem,
-  segmentsOf,
-  textPart,
-  type Item,
-  type Segment,
-} from "./output.ts";
+import { argumentsOf, callItem, placeOf, segmentItem, segmentsOf, type Item } from "./output.ts";
 import { cutPieces } from "./pieces.ts";
 
 /** The record of a response: what its request was. */
@@ -49,12 +41,6 @@ export interface ResponseContent {
   readonly calls?: readonly string[];
 }
 
-/** An event of a stream of OpenAI's Responses API. */
-export type StreamEvent = Readonly<Record<string, unknown>> & {
-  readonly type: string;
-  readonly sequence_number: number;
-};
-
 /** Events that change a response. */
 export const responseTypes: readonly string[] = [
   "turn.started model.requested model.responded model.failed tool.requested tool.settled turn.ended",
@@ -63,15 +49,6 @@ export const responseTypes: readonly string[] = [
 
 /** An event of the log may give so many stream events. */
 const numbersPerEvent = 2 ** 20;
-
-interface Answer {
-  readonly seq: number;
-  readonly indexes: number[];
-  segments: Segment[];
-  /** The rest of the open text that is not cut yet; null when none is open. */
-  rest: string | null;
-  count: number;
-}
 
 type Status = "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
 
@@ -85,7 +62,7 @@ export class ResponseProjection {
   >();
   #isActive: boolean;
   #status: Status = "in_progress";
-  #answer: Answer | null = null;
+  #answer: AnswerStream | null = null;
   #indexes = 0;
   #usage = { input: 0, output: 0, cached: 0, reasoning: 0 };
   #model: string | null = null;
@@ -140,8 +117,8 @@ export class ResponseProjection {
   delta({ requestSeq, delta }: LiveDelta): StreamEvent[] {
     const answer = this.#answer;
     if (answer?.seq !== requestSeq) return [];
-    if (delta.type === "tool-call") return this.#closeText(answer, "completed");
-    return delta.text === "" ? [] : this.#say(answer, { type: delta.type, text: delta.text });
+    if (delta.type === "tool-call") return answer.close("completed");
+    return delta.text === "" ? [] : answer.say({ type: delta.type, text: delta.text });
   }
 
   get response(): Readonly<Record<string, unknown>> {
@@ -189,11 +166,7 @@ export class ResponseProjection {
     return inputs.some(([input]) => input > from && input <= from + body.inputs);
   }
 
-  #numbered(
-    seq: number,
-    index: number,
-    event: Readonly<Record<string, unknown>> & { type: string },
-  ): StreamEvent {
+  #numbered(seq: number, index: number, event: UnnumberedEvent): StreamEvent {
     const number = (seq - this.#record.seq) * numbersPerEvent + index;
     return { ...event, sequence_number: number };
   }
@@ -201,7 +174,12 @@ export class ResponseProjection {
   #request({ seq, body }: EventOf<"model.requested">): void {
     if (body.purpose === "compaction") return;
     this.#model = body.model;
-    this.#answer = { seq, indexes: [], segments: [], rest: null, count: 0 };
+    this.#answer = new AnswerStream({
+      session: this.#record.session,
+      seq,
+      number: (index, event) => this.#numbered(seq, index, event),
+      nextIndex: () => this.#indexes++,
+    });
   }
 
   #respond({ body, content, cause }: EventOf<"model.responded">): StreamEvent[] {
@@ -209,7 +187,7 @@ export class ResponseProjection {
     const answer = this.#answer;
     if (answer === null || cause !== answer.seq) return [];
     const said = segmentsOf(content?.blocks ?? []);
-    const events = this.#complete(answer, said);
+    const events = answer.complete(said);
     for (const [at, segment] of said.entries()) {
       const place = placeOf(said, at);
       this.#output.push(segmentItem(this.#record.session, { seq: answer.seq, place }, segment));
@@ -218,118 +196,14 @@ export class ResponseProjection {
     return events;
   }
 
-  /** Sends what is missing of an answer. */
-  #complete(answer: Answer, said: readonly Segment[]): StreamEvent[] {
-    const sent = [...answer.segments];
-    const events: StreamEvent[] = [];
-    let matched = 0;
-    for (const segment of said) {
-      const { type, text } = segment;
-      const before = sent[matched];
-      const isSent = before?.type === type && text.startsWith(before.text);
-      if (isSent) matched += 1;
-      if (isSent && matched < answer.segments.length) continue;
-      const rest = isSent ? text.slice(before.text.length) : text;
-      if (rest !== "" && (!isSent || answer.rest !== null))
-        events.push(...this.#say(answer, { type, text: rest }));
-      events.push(...this.#closeText(answer, "completed"));
-    }
-    return [...events, ...this.#closeText(answer, "completed")];
-  }
-
   /** A text that was sent of a failed answer is an item of the stream, and not of the response. */
   #fail({ body, content, cause }: EventOf<"model.failed">): StreamEvent[] {
     this.#count(body.usage);
     const answer = this.#answer;
     if (answer === null || cause !== answer.seq) return [];
     const partial = (body.partialChars ?? 0) > 0 ? (content?.partial ?? "") : "";
-    const sent = answer.segments.at(-1);
-    const rest = sent?.type === "text" ? partial.slice(sent.text.length) : partial;
-    const isNew = answer.segments.every(({ type }) => type !== "text");
-    const canGrow = rest !== "" && (isNew || (answer.rest !== null && sent?.type === "text"));
-    const events = canGrow ? this.#say(answer, { type: "text", text: rest }) : [];
     this.#answer = null;
-    return [...events, ...this.#closeText(answer, "incomplete")];
-  }
-
-  #say(answer: Answer, { type, text }: Segment): StreamEvent[] {
-    const last = answer.segments.at(-1);
-    const isOpen = answer.rest !== null && last?.type === type;
-    const events = isOpen ? [] : [...this.#closeText(answer, "completed"), ...this.#openText(answer, type)];
-    const before = isOpen ? last.text : "";
-    answer.segments[answer.segments.length - 1] = { type, text: before + text };
-    const { pieces, rest } = cutPieces((answer.rest ?? "") + text, false);
-    answer.rest = rest;
-    return [...events, ...pieces.map((piece) => this.#piece(answer, piece))];
-  }
-
-  #openText(answer: Answer, type: Segment["type"]): StreamEvent[] {
-    answer.segments.push({ type, text: "" });
-    answer.rest = "";
-    answer.indexes.push(this.#indexes++);
-    const place = placeOf(answer.segments, answer.segments.length - 1);
-    const item = segmentItem(
-      this.#record.session,
-      { seq: answer.seq, place, status: "in_progress" },
-      { type, text: "" },
-    );
-    const at = this.#textPlace(answer);
-    const { output_index } = at;
-    const added = { type: "response.output_item.added", output_index, item };
-    const part =
-      type === "text"
-        ? { type: "response.content_part.added", ...at, part: textPart("") }
-        : { type: "response.reasoning_summary_part.added", ...at, part: { type: "summary_text", text: "" } };
-    return [this.#next(answer, added), this.#next(answer, part)];
-  }
-
-  #piece(answer: Answer, delta: string): StreamEvent {
-    const isText = answer.segments.at(-1)?.type === "text";
-    const at = this.#textPlace(answer);
-    return this.#next(
-      answer,
-      isText
-        ? { type: "response.output_text.delta", ...at, delta, logprobs: [] }
-        : { type: "response.reasoning_summary_text.delta", ...at, delta },
-    );
-  }
-
-  #closeText(answer: Answer, status: string): StreamEvent[] {
-    const last = answer.segments.at(-1);
-    if (answer.rest === null || last === undefined) return [];
-    const { pieces } = cutPieces(answer.rest, true);
-    const events = pieces.map((piece) => this.#piece(answer, piece));
-    answer.rest = null;
-    const { type, text } = last;
-    const at = this.#textPlace(answer);
-    const place = placeOf(answer.segments, answer.segments.length - 1);
-    const item = segmentItem(this.#record.session, { seq: answer.seq, place, status }, last);
-    const done =
-      type === "text"
-        ? [
-            { type: "response.output_text.done", ...at, text, logprobs: [] },
-            { type: "response.content_part.done", ...at, part: textPart(text) },
-          ]
-        : [
-            { type: "response.reasoning_summary_text.done", ...at, text },
-            { type: "response.reasoning_summary_part.done", ...at, part: { type: "summary_text", text } },
-          ];
-    const { output_index } = at;
-    const ended = { type: "response.output_item.done", output_index, item };
-    return [...events, ...[...done, ended].map((one) => this.#next(answer, one))];
-  }
-
-  #textPlace(answer: Answer) {
-    const last = answer.segments.length - 1;
-    const place = placeOf(answer.segments, last);
-    const type = answer.segments.at(-1)?.type ?? "text";
-    const { id } = segmentItem(this.#record.session, { seq: answer.seq, place }, { type, text: "" });
-    const part = type === "text" ? { content_index: 0 } : { summary_index: 0 };
-    return { item_id: id, output_index: answer.indexes[last] ?? 0, ...part };
-  }
-
-  #next(answer: Answer, event: Readonly<Record<string, unknown>> & { type: string }): StreamEvent {
-    return this.#numbered(answer.seq, answer.count++, event);
+    return answer.fail(partial);
   }
 
   #call(request: EventOf<"tool.requested">): StreamEvent[] {
@@ -395,7 +269,7 @@ export class ResponseProjection {
 
   #end(seq: number, status: Status): StreamEvent[] {
     const answer = this.#answer;
-    const open = answer === null ? [] : this.#closeText(answer, "incomplete");
+    const open = answer === null ? [] : answer.close("incomplete");
     this.#answer = null;
     this.#status = status;
     const type = status === "cancelled" ? "response.incomplete" : `response.${status}`;

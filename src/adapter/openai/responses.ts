@@ -9,18 +9,13 @@ import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { followSession } from "../session-updates.ts";
+import type { StreamEvent } from "./answer.ts";
 import { findConversation, itemRecord, listItems } from "./conversations.ts";
-import { responseId, responsePlace, sha256 } from "./ids.ts";
+import { responsePlace, sha256 } from "./ids.ts";
 import { inputsOf, invalid, type GivenItem } from "./input.ts";
-import { listOf, recordTypes } from "./items.ts";
+import { recordTypes } from "./items.ts";
 import type { Item } from "./output.ts";
-import {
-  responseTypes,
-  ResponseProjection,
-  type ResponseContent,
-  type ResponseRecord,
-  type StreamEvent,
-} from "./project.ts";
+import { responseTypes, ResponseProjection, type ResponseContent, type ResponseRecord } from "./project.ts";
 import { modelName, splitOutputs, type FunctionTool, type ResponseRequest } from "./request.ts";
 
 /** A response and its session. */
@@ -57,7 +52,7 @@ const recordOf = (session: Session, { seq, at, body, content }: SessionEvent): R
   seq,
   at,
   body: body as ResponseRecord["body"],
-  content: (content ?? {}) as ResponseContent,
+  content: content ?? {},
 });
 
 /** Takes a request, and returns its response. A second request with the same key takes nothing. */
@@ -254,7 +249,7 @@ async function addedItems(session: Session): Promise<GivenItem[]> {
   const all = await listItems(session);
   return all
     .filter(({ isAdded, seqs: [at = 0] }) => isAdded === true && at > after)
-    .map(({ item: { id: _, ...item } }) => ({ ...item, type: String(item["type"]) }));
+    .map(({ item: { id: _, ...item } }) => ({ ...item, type: item["type"] }));
 }
 
 /** Runs a session. When another process runs it, that one's records are streamed. */
@@ -334,7 +329,3 @@ export async function inputItems({ session, record }: PlacedResponse): Promise<I
   const items = await listItems(session);
   return items.filter(({ seqs: [at = 0] }) => at > seq && at <= seq + body.items).map(({ item }) => item);
 }
-
-export const emptyList = listOf([]);
-
-export const idOf = ({ session, record }: PlacedResponse): string => responseId(session.id, record.seq);

@@ -1,8 +1,10 @@
 /** `/openai` on a server: the unmodified client, and the session of the Agents SDK on it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { OpenAIConversationsSession } from "@openai/agents";
+import { Agent, OpenAIConversationsSession, OpenAIResponsesModel, Runner, tool } from "@openai/agents";
 import OpenAI from "openai";
+import { z } from "zod";
+import type { ModelCall } from "../../../src/model/port.ts";
 import { openaiMount } from "../../../src/adapter/openai/mount.ts";
 import { use } from "../../runtime/turn/scripted.ts";
 import { served, type Served } from "../../server/served.ts";
@@ -165,12 +167,12 @@ test("a stream with the client's helper; resumed after any number it is the same
 test("a history of a client's own is told to the model", async () => {
   const seen: string[] = [];
   const lines = [
-    (call: { parts: unknown }) => {
+    (call: ModelCall) => {
       seen.push(JSON.stringify(call.parts));
       return "Fine.";
     },
   ];
-  await using place = await served({ mounts: [openaiMount], lines: lines as never });
+  await using place = await served({ mounts: [openaiMount], lines });
   const client = clientOf(place);
   const input: OpenAI.Responses.ResponseInput = [
     { role: "user", content: "What is 1 + 1?" },
@@ -196,7 +198,7 @@ test("a history of a client's own is told to the model", async () => {
 
 test("the session of the Agents SDK: add, get, pop, clear", async () => {
   await using place = await served({ mounts: [openaiMount] });
-  const session = new OpenAIConversationsSession({ client: clientOf(place) as never });
+  const session = new OpenAIConversationsSession({ client: clientOf(place) });
   const items = [
     { type: "message" as const, role: "user" as const, content: "Hi <b>&\u2028" },
     {
@@ -298,5 +300,25 @@ test("errors are of the client's classes, and what is not supported is refused b
     client.conversations.items.create(hostile.id, { items: [{ role: "user", content: "\0" }] }),
     OpenAI.BadRequestError,
   );
+  assert.deepEqual(place.troubles, []);
+});
+
+test("an agent of the Agents SDK runs on it, with a function of its own", async () => {
+  const lines = [[use("add", { a: 1 }, "call-1")], "It is 2."];
+  await using place = await served({ mounts: [openaiMount], lines });
+  const add = tool({
+    name: "add",
+    description: "Adds one.",
+    parameters: z.object({ a: z.number() }),
+    execute: ({ a }) => String(a + 1),
+  });
+  const agent = new Agent({
+    name: "Adder",
+    instructions: "Add.",
+    tools: [add],
+    model: new OpenAIResponsesModel(clientOf(place), model),
+  });
+  const runner = new Runner({ tracingDisabled: true });
+  assert.equal((await runner.run(agent, "What is 1 + 1?")).finalOutput, "It is 2.");
   assert.deepEqual(place.troubles, []);
 });

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ResponseProjection, type StreamEvent } from "../../../src/adapter/openai/project.ts";
+import { ResponseProjection } from "../../../src/adapter/openai/project.ts";
+import type { StreamEvent } from "../../../src/adapter/openai/answer.ts";
 import { cutPieces } from "../../../src/adapter/openai/pieces.ts";
 import type { SessionEvent } from "../../../src/core/event.ts";
 import type { LiveDelta } from "../../../src/runtime/turn/live.ts";

@@ -142,8 +142,8 @@ export class AnswerStream {
   fail(partial: string): StreamEvent[] {
     const sent = this.#segments.at(-1);
     const rest = sent?.type === "text" ? partial.slice(sent.text.length) : partial;
-    const isNew = this.#segments.every(({ type }) => type !== "text");
-    const canGrow = rest !== "" && (isNew || (this.#rest !== null && sent?.type === "text"));
+    const hasNoText = this.#segments.every(({ type }) => type !== "text");
+    const canGrow = rest !== "" && (hasNoText || (this.#rest !== null && sent?.type === "text"));
     const events = canGrow ? this.say({ type: "text", text: rest }) : [];
     return [...events, ...this.close("incomplete")];
   }

@@ -1,8 +1,8 @@
 /**
  * Projects the events of one response, and the live deltas of its answers, into stream events and the
- * response object. Pure. Each stream event is numbered by the position of the event that it is of: the same numbers
- * come again after a restart, whatever of it arrived as deltas. An answer counts from its request, and where
- * its deltas are cut depends on its text alone.
+ * response object. Pure. Each stream event is numbered by the position of the event that it is of: the same
+ * numbers come again after a restart, whatever of it arrived as deltas. An answer counts from its request,
+ * and where its deltas are cut depends on its text alone.
  */
 import type { EventOf, SessionEvent } from "../../core/event.ts";
 import { isOf } from "../../core/transcript.ts";

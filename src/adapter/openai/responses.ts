@@ -283,8 +283,8 @@ export async function* streamResponse(
     readonly isBrief?: boolean;
   },
 ): AsyncGenerator<StreamEvent | typeof keepAlive, void> {
-  const isNew = ({ sequence_number: number }: StreamEvent): boolean => number > after;
-  yield* projection.start().filter(isNew);
+  const isUnseen = ({ sequence_number: number }: StreamEvent): boolean => number > after;
+  yield* projection.start().filter(isUnseen);
   const updates = followSession(engine, session, {
     fromSeq: record.seq + 1,
     types: responseTypes,
@@ -299,7 +299,7 @@ export async function* streamResponse(
       continue;
     }
     const events = "delta" in update ? projection.delta(update) : projection.event(update);
-    yield* events.filter(isNew);
+    yield* events.filter(isUnseen);
     if (projection.isOver) return;
     const isReleased = !("delta" in update) && isOf(update, "lease.released");
     if (isBrief && isReleased && projection.waitsFor !== null) return;

@@ -202,8 +202,9 @@ suite("with the system's Python", { ...needsPython, concurrency: 2 }, () => {
   test(
     "https, with certificates of one's own",
     { skip: !openssl && "there is no openssl here" },
-    async () => {
+    async (t) => {
       const folder = mkdtempSync(join(tmpdir(), "skein-python-tls-"));
+      t.after(() => rmSync(folder, { recursive: true }));
       const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
       const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"];
       const made = [
@@ -233,7 +234,6 @@ suite("with the system's Python", { ...needsPython, concurrency: 2 }, () => {
         return answer.end("event: end\ndata: {}\n\n");
       }, tls);
       const printed = await runScenario("https", { url: server.url, token: cert });
-      rmSync(folder, { recursive: true });
       assert.deepEqual(printed, {
         actor: "user:prn_1",
         events: [1, 2, 3],

@@ -5,36 +5,45 @@ import { fieldsOf, invalid, isFields, listOf, textOf, type Fields } from "./valu
 
 const toolsetType = "agent_toolset_20260401";
 
-/** What the toolset's tools are offered as, when a worker of the client executes them. */
-const toolset: Readonly<Record<string, { readonly description: string; readonly fields: Fields }>> = {
+interface ToolsetTool {
+  readonly description: string;
+  readonly fields: Fields;
+  readonly required: readonly string[];
+}
+
+const text = { type: "string" } as const;
+
+/** What the toolset's tools are offered as, when a program of the client executes them: with its inputs. */
+const toolset: Readonly<Record<string, ToolsetTool>> = {
   bash: {
     description: "Runs a command in a persistent shell.",
-    fields: { command: { type: "string" }, restart: { type: "boolean" } },
+    fields: { command: text, restart: { type: "boolean" }, timeout_ms: { type: "integer" } },
+    required: [],
   },
   read: {
-    description: "Reads a file.",
-    fields: { file_path: { type: "string" }, view_range: { type: "array", items: { type: "integer" } } },
+    description: "Reads a text file.",
+    fields: { file_path: text, view_range: { type: "array", items: { type: "integer" } } },
+    required: ["file_path"],
   },
   write: {
-    description: "Writes a file.",
-    fields: { file_path: { type: "string" }, content: { type: "string" } },
+    description: "Writes a text file, with the directories above it.",
+    fields: { file_path: text, content: text },
+    required: ["file_path", "content"],
   },
   edit: {
     description: "Replaces a text in a file.",
-    fields: {
-      file_path: { type: "string" },
-      old_string: { type: "string" },
-      new_string: { type: "string" },
-      replace_all: { type: "boolean" },
-    },
+    fields: { file_path: text, old_string: text, new_string: text, replace_all: { type: "boolean" } },
+    required: ["file_path", "old_string", "new_string"],
   },
   glob: {
     description: "Finds files by a pattern.",
-    fields: { pattern: { type: "string" }, path: { type: "string" } },
+    fields: { pattern: text, path: text },
+    required: ["pattern"],
   },
   grep: {
     description: "Searches files by a regular expression.",
-    fields: { pattern: { type: "string" }, path: { type: "string" } },
+    fields: { pattern: text, path: text },
+    required: ["pattern"],
   },
 };
 
@@ -95,8 +104,8 @@ export const toolsetBindings = (tools: readonly Fields[]): Binding[] =>
     .flatMap((tool) =>
       Object.entries(toolset)
         .filter(([name]) => settingOf(tool, name).enabled)
-        .map(([name, { description, fields }]) =>
-          external(name, description, { type: "object", properties: fields }),
+        .map(([name, { description, fields, required }]) =>
+          external(name, description, { type: "object", properties: fields, required }),
         ),
     );
 

@@ -1,8 +1,12 @@
 /** Tools of the Managed Agents API: run by the client, asked about, self-hosted. */
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
+import { betaAgentToolset20260401 } from "@anthropic-ai/sdk/tools/agent-toolset/node";
 import { say, use } from "../../runtime/turn/scripted.ts";
 import {
   claudeServed,
@@ -236,6 +240,59 @@ test("agents have versions, environments are kept, sessions keep their version",
     threads.data.map((one) => [one.session_id, one.status]),
     [[session.id, "idle"]],
   );
+});
+
+test("the client's own toolset runs in a self-hosted environment, with the same inputs", async () => {
+  const workdir = mkdtempSync(join(tmpdir(), "skein-toolset-"));
+  try {
+    const calls = [
+      use("write", { file_path: "a.txt", content: "hello" }, "c1"),
+      use("read", { file_path: "a.txt" }, "c2"),
+    ];
+    await using at = await claudeServed({ lines: [calls.slice(0, 1), calls.slice(1), "ok"] });
+    const { client } = at;
+    const tools = [
+      {
+        type: "agent_toolset_20260401" as const,
+        default_config: { permission_policy: { type: "always_allow" as const } },
+      },
+    ];
+    const { session } = await open(client, { tools, config: { type: "self_hosted" } });
+    const own = betaAgentToolset20260401({ workdir });
+    const bindings = (await (await at.place.engine.session(session.id)).state()).bindings;
+    const offered = new Map<string, unknown>();
+    for await (const { body, content } of (await at.place.engine.session(session.id)).events({
+      types: ["resource.bound"],
+    }))
+      offered.set(
+        (body as { name: string }).name,
+        (content as { options: { input: unknown } }).options.input,
+      );
+    assert.equal(bindings.length, offered.size);
+    const inputOf = (schema: unknown): unknown => {
+      const { properties = {}, required = [] } = schema as {
+        properties?: object;
+        required?: readonly string[];
+      };
+      return { fields: Object.keys(properties).toSorted(), required: [...required].toSorted() };
+    };
+    for (const tool of own) {
+      const { name, input_schema: schema } = tool as { name: string; input_schema: unknown };
+      if (offered.has(name)) assert.deepEqual(inputOf(offered.get(name)), inputOf(schema), name);
+    }
+    await client.beta.sessions.events.send(session.id, { events: [message("go")] });
+    const runner = client.beta.sessions.events.toolRunner(session.id, { tools: own, maxIdleMs: 100 });
+    const ran: unknown[] = [];
+    for await (const { name, isError, posted } of runner) ran.push([name, isError, posted]);
+    assert.deepEqual(ran, [
+      ["write", false, true],
+      ["read", false, true],
+    ]);
+    const results = await listed(client, session.id, { types: ["user.tool_result"] });
+    assert.match(JSON.stringify(results[1]), /hello/);
+  } finally {
+    rmSync(workdir, { recursive: true, force: true });
+  }
 });
 
 async function until(isSo: () => Promise<boolean>): Promise<void> {

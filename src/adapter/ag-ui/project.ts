@@ -47,7 +47,7 @@ interface CallState {
 }
 
 /** Stands for the messages of the log up to a position. */
-export const resync = (toSeq: number): RunEvent => ({ type: "resync", toSeq });
+const resync = (toSeq: number): RunEvent => ({ type: "resync", toSeq });
 
 /** The projection of one turn. Feed it the events from its first input on, in order. */
 export class RunProjection {

@@ -71,7 +71,7 @@ test("lists go on by themselves, both ways, and by types", async () => {
   assert.deepEqual(sessions, [session.id]);
 });
 
-test("an interrupt ends the turn in the middle of an answer, and keeps the text so far", async () => {
+test("an interrupt ends the turn while the model answers, and the next message gets an answer", async () => {
   const released = Promise.withResolvers<void>();
   await using at = await claudeServed({
     lines: [

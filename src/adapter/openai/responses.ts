@@ -147,12 +147,8 @@ async function sessionOf(
   }
   const once = key === null ? undefined : `openai:${sha256(key)}:response`;
   const { writer, forRequest } = internalsOf(engine);
-  if (
-    once !== undefined &&
-    (await writer.keyed(session.id, once)) !== null &&
-    (await writer.keyed(session.id, once)) !== undefined
-  )
-    return session;
+  const known = once === undefined ? undefined : await writer.keyed(session.id, once);
+  if (known !== undefined && known !== null) return session;
   const types = [recordTypes.response, "turn.started", "input.received", "session.rewound"];
   for await (const _ of session.events({ fromSeq: end + 1, types, limit: 1 })) {
     const bound = once === undefined ? engine : forRequest({ key: `${once}:fork` });

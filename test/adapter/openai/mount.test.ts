@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { Agent, OpenAIConversationsSession, OpenAIResponsesModel, Runner, tool } from "@openai/agents";
 import OpenAI from "openai";
 import { z } from "zod";
-import type { ModelCall } from "../../../src/model/port.ts";
+import { ModelError, type ModelCall } from "../../../src/model/port.ts";
 import { openaiMount } from "../../../src/adapter/openai/mount.ts";
 import { use } from "../../runtime/turn/scripted.ts";
 import { served, type Served } from "../../server/served.ts";
@@ -320,5 +320,31 @@ test("an agent of the Agents SDK runs on it, with a function of its own", async 
   });
   const runner = new Runner({ tracingDisabled: true });
   assert.equal((await runner.run(agent, "What is 1 + 1?")).finalOutput, "It is 2.");
+  assert.deepEqual(place.troubles, []);
+});
+
+test("a response in progress is retrieved as such, takes no successor, and is cancelled", async () => {
+  const stuck = async ({ signal }: ModelCall): Promise<never> => {
+    if (!signal.aborted) await new Promise((done) => signal.addEventListener("abort", done, { once: true }));
+    throw new ModelError("interrupted", "stopped");
+  };
+  await using place = await served({ mounts: [openaiMount], lines: [stuck, "Again."] });
+  const client = clientOf(place);
+  const stream = await client.responses.create({ model, input: "a", stream: true });
+  const events: OpenAI.Responses.ResponseStreamEvent[] = [];
+  for await (const event of stream) {
+    events.push(event);
+    if (event.type !== "response.in_progress") continue;
+    const { id } = event.response;
+    assert.equal((await client.responses.retrieve(id)).status, "in_progress");
+    const next = { model, input: "b", previous_response_id: id };
+    await assert.rejects(client.responses.create(next), OpenAI.ConflictError);
+    await client.responses.cancel(id);
+  }
+  const last = events.at(-1);
+  assert.ok(last?.type === "response.incomplete");
+  assert.equal(last.response.status, "cancelled");
+  const next = { model, input: "b", previous_response_id: last.response.id };
+  assert.equal((await client.responses.create(next)).output_text, "Again.");
   assert.deepEqual(place.troubles, []);
 });

@@ -21,6 +21,7 @@ const parts: Readonly<Record<string, () => Promise<Measure[]>>> = {
   wake: async () => (await import("./wake.ts")).benchWake(),
   serve: async () => (await import("./serve.ts")).benchServe(),
   console: async () => (await import("./console.ts")).benchConsole(),
+  proxy: async () => (await import("./proxy.ts")).benchProxy(),
   langgraph: async () => (await import("./langgraph.ts")).benchLanggraph(),
   start: async () => (await import("./start.ts")).benchStart(),
   postgres: async () => (await import("./postgres.ts")).benchPostgres(),

@@ -1,14 +1,17 @@
 /** The Messages API of Anthropic. */
-import type { ReportedUsage } from "../../core/budget/reported-usage.ts";
+import { readUsage, type ReportedUsage } from "../../core/budget/reported-usage.ts";
 import {
   countIn,
+  indexIn,
   isJson,
+  isUnseen,
   type Json,
   MessageBuilder,
   objectsIn,
   parsed,
   type AnswerReader,
   type Refusal,
+  retryHeaders,
   statusOf,
   textIn,
   type Wire,
@@ -16,7 +19,7 @@ import {
   without,
 } from "./wire.ts";
 
-const callPath = /^\/v1\/messages$/;
+const callPath = /^\/v1\/messages\/?$/;
 
 export const anthropic: Wire = {
   provider: "anthropic",
@@ -29,14 +32,16 @@ export const anthropic: Wire = {
       messages: objectsIn(json["messages"]).map(readMessage),
       settings: without(json, ["messages", "model"]),
       outputTokensMax: countIn(json["max_tokens"]) || null,
+      outputs: 1,
       previous: null,
     };
   },
   reader: () => new Reader(),
+  mayHide: (_, answer) => isUnseen(answer),
   refuse(why, message) {
     const type = errorTypes[why];
     const body = { type: "error", error: { type, message } };
-    return { status: statusOf(why), body, headers: { "x-should-retry": "false" } };
+    return { status: statusOf(why), body, headers: retryHeaders(why) };
   },
 };
 
@@ -111,7 +116,8 @@ class Reader implements AnswerReader {
   event(data: unknown): void {
     if (!isJson(data)) return;
     const { type, message, delta, error } = data;
-    const at = countIn(data["index"]);
+    const at = indexIn(data["index"]);
+    if (at === null) return;
     if (type === "message_start" && isJson(message)) {
       this.#id = textIn(message["id"]) || null;
       this.#end(message);
@@ -128,7 +134,9 @@ class Reader implements AnswerReader {
 
   #end(json: Json): void {
     if (isJson(json["usage"])) {
-      this.#usage = { ...this.#usage, ...json["usage"] };
+      // A null says nothing new.
+      const given = Object.entries(json["usage"]).filter(([, count]) => count !== null);
+      this.#usage = { ...this.#usage, ...Object.fromEntries(given) };
       this.#hasUsage = true;
     }
     this.#finish = textIn(json["stop_reason"]) || this.#finish;
@@ -159,13 +167,14 @@ function filled(block: Json, text: string): Json {
   return { ...block, text: textIn(block["text"]) + text };
 }
 
-function usageOf(usage: Json): ReportedUsage {
+function usageOf(usage: Json): ReportedUsage | null {
   const cached = countIn(usage["cache_read_input_tokens"]);
   const written = countIn(usage["cache_creation_input_tokens"]);
-  return {
-    inputTokens: countIn(usage["input_tokens"]) + cached + written,
-    outputTokens: countIn(usage["output_tokens"]),
+  const fresh = usage["input_tokens"];
+  return readUsage({
+    inputTokens: typeof fresh === "number" ? fresh + cached + written : undefined,
+    outputTokens: usage["output_tokens"],
     cachedInputTokens: cached,
     cacheWriteTokens: written,
-  };
+  });
 }

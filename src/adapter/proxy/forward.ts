@@ -16,7 +16,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { StringDecoder } from "node:string_decoder";
 import type { AnswerReader } from "./wire.ts";
 
-/** Of one connection only, or Skein's own. */
+/** Of one connection only, or between this server and its client. */
 const dropped: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -31,12 +31,26 @@ const dropped: ReadonlySet<string> = new Set([
   "content-length",
   "accept-encoding",
   "expect",
+  // Of this origin, where the console has its login.
+  "cookie",
+  "set-cookie",
 ]);
-const isOwn = (name: string): boolean => name.startsWith("x-skein-");
+const isOwn = (name: string): boolean => name.startsWith("x-skein-") || name.startsWith("access-control-");
+
+/** Without headers that one connection alone has: the usual ones, and those that it names. */
+function passedOn(headers: IncomingHttpHeaders): Record<string, string | string[]> {
+  const named = new Set((headers.connection ?? "").split(",").map((name) => name.trim().toLowerCase()));
+  const kept = Object.entries(headers).flatMap(([name, value]) =>
+    value === undefined || dropped.has(name) || named.has(name) || isOwn(name)
+      ? []
+      : [[name, value] as const],
+  );
+  return Object.fromEntries(kept);
+}
 
 /** A longer response is passed on whole, and read no further. */
 const readBytesMax = 33_554_432;
-const frameCharsMax = 8_388_608;
+const eventCharsMax = 8_388_608;
 
 const agents = {
   "http:": new HttpAgent({ keepAlive: true }),
@@ -54,6 +68,8 @@ export interface Forwarding {
   /** Aborted when the client has disconnected. */
   readonly gone: AbortSignal;
   readonly clock: () => number;
+  /** Called with the status, before the client has it. */
+  readonly began: (status: number) => void;
 }
 
 export interface Forwarded {
@@ -62,32 +78,45 @@ export interface Forwarded {
   readonly received: string;
   readonly bytes: number;
   readonly firstByteMs: number | null;
+  /** Since the last byte. */
+  readonly silentMs: number;
   readonly error: { readonly kind: string; readonly message: string } | null;
 }
 
 /** Resolves when the response is over. Sends nothing to the client if none began. */
 export async function forward(response: ServerResponse, given: Forwarding): Promise<Forwarded> {
   const startedMs = given.clock();
+  let heardMs = startedMs;
   const digest = createHash("sha256");
   let [bytes, firstByteMs, status] = [0, null as number | null, null as number | null];
   const done = (error: Forwarded["error"]): Forwarded => ({
     status,
     bytes,
     firstByteMs,
+    silentMs: Math.max(0, given.clock() - heardMs),
     error,
     received: digest.digest("hex"),
   });
+  // Nothing has been sent, so that it costs nothing.
+  if (given.gone.aborted) return done({ kind: "unreachable", message: cutOff.message });
   const upstream = send(given);
   const stop = (): void => void upstream.destroy(new Error("the client disconnected"));
   given.gone.addEventListener("abort", stop, { once: true });
   try {
     const [answer] = (await once(upstream, "response")) as [IncomingMessage];
     status = answer.statusCode ?? 502;
-    response.writeHead(status, answer.statusMessage, { ...passedOn(answer.headers), ...given.added });
+    given.began(status);
+    const { "content-length": length } = answer.headers;
+    response.writeHead(status, answer.statusMessage, {
+      ...passedOn(answer.headers),
+      ...(length === undefined ? {} : { "content-length": length }),
+      ...given.added,
+    });
     response.flushHeaders();
     const read = makeReader(given.reader, answer.headers["content-type"] ?? "");
     for await (const chunk of answer as AsyncIterable<Buffer>) {
-      firstByteMs ??= given.clock() - startedMs;
+      heardMs = given.clock();
+      firstByteMs ??= heardMs - startedMs;
       const isRoom = response.write(chunk);
       digest.update(chunk);
       bytes += chunk.length;
@@ -123,13 +152,12 @@ const unreachable: readonly string[] = [
 ];
 
 function send({ url, method, headers, body }: Forwarding): ClientRequest {
-  const kept = Object.entries(headers).filter(([name]) => !dropped.has(name) && !isOwn(name));
   const isPlain = url.protocol === "http:";
   const request = (isPlain ? httpRequest : httpsRequest)(url, {
     method,
     agent: agents[isPlain ? "http:" : "https:"],
     headers: {
-      ...Object.fromEntries(kept),
+      ...passedOn(headers),
       // As it comes, so that it can be read on the way.
       "accept-encoding": "identity",
       ...(body.length > 0 || method === "POST" ? { "content-length": body.length } : {}),
@@ -141,56 +169,68 @@ function send({ url, method, headers, body }: Forwarding): ClientRequest {
   return request;
 }
 
-function passedOn(headers: IncomingHttpHeaders): Record<string, string | string[]> {
-  const kept = Object.entries(headers).flatMap(([name, value]) =>
-    value === undefined || (dropped.has(name) && name !== "content-length") ? [] : [[name, value] as const],
-  );
-  return Object.fromEntries(kept);
-}
-
-/** Reads a response as it passes: a stream event by event, anything else as one JSON. */
+/**
+ * Reads a response as it passes: a stream event by event, anything else as one JSON. What it cannot read, it
+ * leaves: the client gets its bytes all the same.
+ */
 function makeReader(reader: AnswerReader | null, type: string) {
   const decoder = new StringDecoder("utf8");
   const isStream = /^text\/event-stream\b/.test(type);
   const chunks: Buffer[] = [];
-  let [text, bytes] = ["", 0];
+  let bytes = 0;
+  let isReadable = reader !== null;
+  /** The part of a line that came, and the data of an event. */
+  let [line, data] = ["", [] as string[]];
+  let dataChars = 0;
+  /** The line before ended with a CR, whose LF may follow. */
+  let isAfterReturn = false;
 
-  function frames(): void {
-    for (let end = frameEnd(text); end !== null; end = frameEnd(text)) {
-      const data = text
-        .slice(0, end.at)
-        .split(/\r\n|\r|\n/)
-        .flatMap((line) => (line.startsWith("data:") ? [line.slice(5).replace(/^ /, "")] : []))
-        .join("\n");
-      text = text.slice(end.at + end.length);
-      if (data !== "") reader?.event(parsedOrText(data));
+  function take(text: string): void {
+    const ended = isAfterReturn && text.startsWith("\n") ? text.slice(1) : text;
+    if (text !== "") isAfterReturn = text.endsWith("\r");
+    const lines = ended.split(/\r\n|\r|\n/);
+    const rest = lines.pop() ?? "";
+    for (const part of lines) {
+      takeLine(line + part);
+      line = "";
+    }
+    // Of an event that is too long nothing is kept.
+    line = line.length + rest.length > eventCharsMax ? "" : line + rest;
+  }
+
+  function takeLine(whole: string): void {
+    if (whole === "") {
+      if (data.length > 0 && dataChars <= eventCharsMax) reader?.event(parsedOrText(data.join("\n")));
+      [data, dataChars] = [[], 0];
+    } else if (whole.startsWith("data:")) {
+      dataChars += whole.length;
+      if (dataChars <= eventCharsMax) data.push(whole.slice(5).replace(/^ /, ""));
+    }
+  }
+
+  function read(work: () => void): void {
+    if (!isReadable || bytes > readBytesMax) return;
+    try {
+      work();
+    } catch {
+      isReadable = false;
     }
   }
 
   return {
     chunk(chunk: Buffer): void {
       bytes += chunk.length;
-      if (reader === null || bytes > readBytesMax) return;
-      if (!isStream) return void chunks.push(chunk);
-      text += decoder.write(chunk);
-      frames();
-      if (text.length > frameCharsMax) text = "";
+      read(() => (isStream ? take(decoder.write(chunk)) : void chunks.push(chunk)));
+      if (bytes > readBytesMax) chunks.length = 0;
     },
     end(): void {
-      if (reader === null || bytes > readBytesMax) return;
-      if (isStream) {
-        text += `${decoder.end()}\n\n`;
-        return frames();
-      }
-      const whole = parsedOrText(Buffer.concat(chunks).toString("utf8"));
-      if (typeof whole !== "string") reader.body(whole);
+      read(() => {
+        if (isStream) return take(`${decoder.end()}\n\n`);
+        const whole = parsedOrText(Buffer.concat(chunks).toString("utf8"));
+        if (typeof whole !== "string") reader?.body(whole);
+      });
     },
   };
-}
-
-function frameEnd(text: string): { readonly at: number; readonly length: number } | null {
-  const found = /\r\n\r\n|\n\n|\r\r/.exec(text);
-  return found === null ? null : { at: found.index, length: found[0].length };
 }
 
 function parsedOrText(data: string): unknown {

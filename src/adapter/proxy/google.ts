@@ -1,5 +1,5 @@
 /** generateContent of the Gemini API. */
-import type { ReportedUsage } from "../../core/budget/reported-usage.ts";
+import { readUsage, type ReportedUsage } from "../../core/budget/reported-usage.ts";
 import {
   type AnswerReader,
   countIn,
@@ -30,10 +30,13 @@ export const google: Wire = {
       messages: objectsIn(json["contents"]).map(readMessage),
       settings: without(json, ["contents"]),
       outputTokensMax: countIn(config["maxOutputTokens"]) || null,
+      outputs: Math.min(Math.max(countIn(config["candidateCount"]), 1), 1_000),
       previous: null,
     };
   },
   reader: () => new Reader(),
+  // Usage counts thoughts as they come.
+  mayHide: (_, { usage }) => usage === null,
   refuse: (why, message) => ({
     status: statusOf(why),
     body: { error: { code: statusOf(why), message, status: statusNames[why] } },
@@ -93,15 +96,16 @@ class Reader implements AnswerReader {
     this.#finish = textIn(candidate?.["finishReason"]) || this.#finish;
     const content = candidate?.["content"];
     if (isJson(content)) this.#parts.push(...objectsIn(content["parts"]));
-    if (isJson(data["usageMetadata"])) this.#usage = usageOf(data["usageMetadata"]);
-    if (isJson(data["error"])) this.#error = textIn(data["error"]["message"]);
+    if (isJson(data["usageMetadata"])) this.#usage = usageOf(data["usageMetadata"]) ?? this.#usage;
+    if (isJson(data["error"])) this.#error = textIn(data["error"]["message"]) || "stream error";
   }
 
   answer() {
     const builder = new MessageBuilder("assistant");
     const spoken = this.#parts.filter((part) => typeof part["text"] === "string" && part["thought"] !== true);
     builder.text(spoken.map((part) => textIn(part["text"])).join(""));
-    for (const part of this.#parts) if (!spoken.includes(part)) readPart(builder, part);
+    const said = new Set(spoken);
+    for (const part of this.#parts) if (!said.has(part)) readPart(builder, part);
     return {
       message: builder.message(),
       finish: this.#finish,
@@ -113,12 +117,14 @@ class Reader implements AnswerReader {
   }
 }
 
-function usageOf(usage: Json): ReportedUsage {
+function usageOf(usage: Json): ReportedUsage | null {
   const thoughts = countIn(usage["thoughtsTokenCount"]);
-  return {
-    inputTokens: countIn(usage["promptTokenCount"]),
+  const prompt = usage["promptTokenCount"];
+  return readUsage({
+    // The prompts of the provider's own tools come on top.
+    inputTokens: typeof prompt === "number" ? prompt + countIn(usage["toolUsePromptTokenCount"]) : undefined,
     outputTokens: countIn(usage["candidatesTokenCount"]) + thoughts,
     cachedInputTokens: countIn(usage["cachedContentTokenCount"]),
     reasoningTokens: thoughts,
-  };
+  });
 }

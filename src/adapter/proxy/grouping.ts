@@ -3,6 +3,7 @@
  * answer to the same beginning, and a call beside an open one, are forks. The index is derived: what is not
  * in memory is read from the sessions that began with the same message.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import { makeCache } from "../../core/cache.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
@@ -15,8 +16,22 @@ export interface Point {
   /** The position after its outcome; null while it is open. */
   endSeq: number | null;
   failed: boolean;
+  /** Tokens of its request and answer: what the next one continues has as many. */
+  tokens: number;
+  /** While this process forwards it. */
+  live: LiveCall | null;
   /** Digest of the settings that the log has by then. */
   readonly settings: string;
+}
+
+/** A call whose outcome is not in the log yet. */
+export interface LiveCall {
+  /** Resolves when the outcome is in the log, or could not be written. */
+  readonly settled: Promise<unknown>;
+  /** The client may know by now that the call failed. */
+  readonly isRefused: () => boolean;
+  /** The id of its answer, as soon as it came. */
+  readonly answerId: () => string | null;
 }
 
 /** Where a request goes. */
@@ -34,7 +49,7 @@ export interface Index {
 }
 
 export interface Asked {
-  /** Tenant, token and provider: grouping never crosses them. */
+  /** Keyed digest of tenant, token and provider: grouping never crosses them. */
   readonly owner: string;
   /** Digests of the first 0, 1, 2… messages. */
   readonly chain: readonly string[];
@@ -46,22 +61,37 @@ export interface Asked {
 const pointsMax = 20_000;
 /** Sessions that began with the same message and are read. */
 const sessionsMax = 20;
+/** How long a request waits for the outcome of the one that it continues, which its client has seen. */
+const settleMs = 1_000;
 export const startLabel = "proxy/start";
 
 export function makeIndex(): Index {
   const points = makeCache<string, Point>(pointsMax);
   /** The last request of a session. */
   const last = makeCache<string, Point>(pointsMax);
+  const live = new Map<string, Set<Point>>();
   const keyOf = (owner: string, chain: string): string => `${owner}\n${chain}`;
 
   function add(owner: string, point: Point): void {
     points.set(keyOf(owner, point.chain), point);
     last.set(point.session, point);
+    if (point.live === null) return;
+    const open = live.get(owner) ?? new Set();
+    live.set(owner, open.add(point));
+    void point.live.settled.finally(() => {
+      open.delete(point);
+      if (open.size === 0 && live.get(owner) === open) live.delete(owner);
+    });
+  }
+
+  function named(owner: string, previous: string): Point | undefined {
+    const open = [...(live.get(owner) ?? [])].find((point) => point.live?.answerId() === previous);
+    return open ?? points.get(keyOf(owner, `answer:${previous}`));
   }
 
   function known({ owner, chain, previous }: Asked): { point: Point; count: number } | null {
-    const named = previous === null ? undefined : points.get(keyOf(owner, `answer:${previous}`));
-    if (named !== undefined) return { point: named, count: 0 };
+    const before = previous === null ? undefined : named(owner, previous);
+    if (before !== undefined) return { point: before, count: 0 };
     for (let count = chain.length - 1; count > 0; count--) {
       const point = points.get(keyOf(owner, chain[count] ?? ""));
       if (point !== undefined) return { point, count };
@@ -83,8 +113,10 @@ export function makeIndex(): Index {
       const found = known(asked);
       if (found === null) return { kind: "new" };
       const { point, count } = found;
-      const isLast = last.get(point.session) === point;
       const isRetry = count === asked.chain.length - 1 && asked.previous === null;
+      // The client knows how it ended; the log will in a moment.
+      if (point.live !== null && (!isRetry || point.live.isRefused())) await soon(point.live.settled);
+      const isLast = last.get(point.session) === point;
       if (point.endSeq === null) return { kind: "fork", point, atSeq: point.requestSeq - 1, known: count };
       if (isRetry && !point.failed) return { kind: "fork", point, atSeq: point.requestSeq - 1, known: count };
       if (isLast) return { kind: "continue", point, known: count };
@@ -93,9 +125,16 @@ export function makeIndex(): Index {
   };
 }
 
+async function soon(settled: Promise<unknown>): Promise<void> {
+  const stop = new AbortController();
+  const late = sleep(settleMs, null, { signal: stop.signal, ref: false }).catch(() => null);
+  await Promise.race([settled, late]);
+  stop.abort();
+}
+
 const types = ["proxy.requested", "proxy.responded", "proxy.failed", "answer.imported"] as const;
 
-/** The recorded requests of a session, from its log. An open one is of a process that died: it failed. */
+/** The recorded requests of a session, from its log. One without outcome stays open: it may be forwarded yet. */
 async function pointsOf(engine: Engine, { session: id, parent }: Row): Promise<readonly Point[]> {
   const session = await engine.session(id);
   const points: Point[] = [];
@@ -103,7 +142,6 @@ async function pointsOf(engine: Engine, { session: id, parent }: Row): Promise<r
   for await (const { body, seq, type } of session.events({ types: [...types], fromSeq })) {
     const open = points.at(-1);
     if (type === "proxy.requested") {
-      if (open !== undefined) close(open);
       const { chain, settings } = body as { chain: string; settings: string };
       points.push({
         session: id,
@@ -111,20 +149,26 @@ async function pointsOf(engine: Engine, { session: id, parent }: Row): Promise<r
         requestSeq: seq,
         endSeq: null,
         failed: false,
+        tokens: 0,
+        live: null,
         settings,
       });
     } else if (type !== "answer.imported" && open !== undefined) {
-      [open.endSeq, open.failed] = [seq, type === "proxy.failed"];
+      [open.endSeq, open.failed, open.tokens] = [
+        seq,
+        type === "proxy.failed",
+        tokensOf(body as { usage?: unknown }),
+      ];
       // What was said stands right after it.
     } else if (open?.endSeq === seq - 1) open.endSeq = seq;
   }
-  const open = points.at(-1);
-  if (open !== undefined) close(open);
   return points;
 }
 
-function close(point: Point): void {
-  if (point.endSeq === null) [point.endSeq, point.failed] = [point.requestSeq, true];
+/** All tokens of a call, by its outcome. */
+export function tokensOf({ usage }: { readonly usage?: unknown }): number {
+  const { inputTokens = 0, outputTokens = 0 } = (usage ?? {}) as Partial<Record<string, number>>;
+  return inputTokens + outputTokens;
 }
 
 type Row = Awaited<ReturnType<Engine["sessions"]>>["rows"][number];

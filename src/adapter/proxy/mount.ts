@@ -3,6 +3,8 @@
  * (`/proxy/anthropic/skn_…/v1/messages`) or in the header `x-skein-token`, and is not forwarded; the
  * provider's key passes through and is never stored. Upstreams are fixed by the operator.
  */
+import { hash } from "node:crypto";
+import { withoutTokens } from "../../core/workspace/access-token.ts";
 import { refusalOf } from "./refusal.ts";
 import type { Mount, MountRequest } from "../../server/http/mount.ts";
 import type { Budget } from "../../core/budget/commands.ts";
@@ -10,14 +12,9 @@ import { anthropic } from "./anthropic.ts";
 import { forward } from "./forward.ts";
 import { google } from "./google.ts";
 import { openai } from "./openai.ts";
-import {
-  BudgetReached,
-  makeRecorder,
-  type ModelLookup,
-  type RecordedCall,
-  type Recorder,
-} from "./recorder.ts";
-import type { Refusal, Wire } from "./wire.ts";
+import type { ModelLookup } from "./money.ts";
+import { BudgetReached, makeRecorder, type RecordedCall, type Recorder } from "./recorder.ts";
+import type { AnswerReader, Refusal, Wire } from "./wire.ts";
 
 export interface ProxyOptions {
   readonly models: ModelLookup;
@@ -74,7 +71,7 @@ async function answer(given: MountRequest, proxying: Proxying): Promise<void> {
   if (found === undefined) {
     const names = [...proxying.table.keys()].join(", ");
     return given.send(404, {
-      error: { message: `proxy: expected one of ${names}, got ${provider.slice(0, 60)}` },
+      error: { message: `proxy: expected one of ${names}, got ${withoutTokens(provider).slice(0, 60)}` },
     });
   }
   const { wire, upstream } = found;
@@ -88,7 +85,11 @@ async function answer(given: MountRequest, proxying: Proxying): Promise<void> {
     const caller = await given.authorize({ scope: "write", token: token ?? "none" });
     const url = target(upstream, path, given.request.url ?? "");
     if (url === null) return refuse(given, wire, "invalid", "the path leads out of the provider's API");
-    await pass(given, { ...proxying, wire, url, path, caller });
+    const misplaced = placeOfToken(given, url);
+    if (misplaced !== null) return refuse(given, wire, "invalid", `${misplaced}: ${misplacedText}`);
+    // Only this token yields it: from a digest in the log nobody can guess what was said.
+    const owner = hash("sha256", `skein proxy\n${caller.tenant}\n${token ?? ""}`, "hex");
+    await pass(given, { ...proxying, wire, url, path, caller, owner });
   } catch (error) {
     const problem = given.problemOf(error);
     const why = refusalOf(problem.code);
@@ -106,6 +107,17 @@ interface Passing extends Proxying {
   readonly url: URL;
   readonly path: string;
   readonly caller: Awaited<ReturnType<MountRequest["authorize"]>>;
+  readonly owner: string;
+}
+
+const misplacedText = "expected the provider's key, got a Skein token, which belongs in the path";
+
+/** Where a Skein token stands that would reach the provider. */
+function placeOfToken({ request }: MountRequest, { search }: URL): string | null {
+  const found = Object.entries(request.headers).find(
+    ([name, value]) => name !== "x-skein-token" && /\bskn_[A-Za-z0-9_-]{8}/.test(String(value)),
+  );
+  return found?.[0] ?? (/\bskn_[A-Za-z0-9_-]{8}/.test(search) ? "query" : null);
 }
 
 async function pass(given: MountRequest, passing: Passing): Promise<void> {
@@ -114,12 +126,14 @@ async function pass(given: MountRequest, passing: Passing): Promise<void> {
   given.allowSlowBody();
   const body = await given.readBytes(bodyBytesMax);
   const isCall = request.method === "POST" && wire.isCall(path);
-  const call = isCall ? await begin(given, passing, body) : null;
+  const expected = isCall ? wire.reader(path) : null;
+  const call = expected === null ? null : await begin(given, passing, { body, reader: expected });
   if (call === "answered") return;
-  const reader = call === null ? null : wire.reader(path);
+  const reader = call === null ? null : expected;
   const forwarding = { url, method: request.method ?? "GET", headers: request.headers, body, reader, gone };
-  const added = corsOf(given.headers);
-  const done = await forward(response, { ...forwarding, added, clock: options.clock });
+  const began = (status: number): void => call?.began(status);
+  const added = given.headers;
+  const done = await forward(response, { ...forwarding, added, clock: options.clock, began });
   if (done.status === null && !gone.aborted)
     refuse(given, wire, "unavailable", unreachableText(url, done.error));
   if (call === null || reader === null) return;
@@ -129,7 +143,9 @@ async function pass(given: MountRequest, passing: Passing): Promise<void> {
   const broken = said.error === null ? null : { kind: "failed", message: said.error };
   const cut =
     said.isWhole || done.status === null ? null : { kind: "dropped", message: "the answer is not whole" };
-  const error = done.error ?? failed ?? broken ?? cut;
+  // A client may leave as soon as it has the last event.
+  const isOver = said.isWhole && said.usage !== null;
+  const error = (isOver ? null : done.error) ?? failed ?? broken ?? cut;
   // The client has its answer: what goes wrong now is for the operator.
   await call.finish({ ...done, answer: said, error }).catch((wrong: unknown) => options.trouble?.(wrong));
 }
@@ -138,17 +154,17 @@ async function pass(given: MountRequest, passing: Passing): Promise<void> {
 async function begin(
   given: MountRequest,
   passing: Passing,
-  body: Buffer,
+  { body, reader }: { readonly body: Buffer; readonly reader: AnswerReader },
 ): Promise<RecordedCall | null | "answered"> {
-  const { wire, path, caller, recorder, options } = passing;
+  const { wire, path, caller, owner, recorder, options } = passing;
   const request = wire.request(path, jsonIn(body));
   if (request === null) {
     refuse(given, wire, "invalid", "the request body is not a JSON object");
     return "answered";
   }
-  const owner = `${caller.tenant}\n${caller.token}`;
   try {
-    return await recorder.begin({ engine: caller.engine, owner, wire, path, body, request });
+    const answer = reader.answer.bind(reader);
+    return await recorder.begin({ engine: caller.engine, owner, wire, path, body, request, answer });
   } catch (error) {
     if (error instanceof BudgetReached) {
       refuse(given, wire, "budget", error.message);
@@ -176,14 +192,12 @@ function refuse({ response, send }: MountRequest, wire: Wire, why: Refusal, mess
 
 /** Null: the path has parts that a server may resolve to another place. */
 function target(upstream: string, path: string, given: string): URL | null {
-  if (/(^|\/)\.\.?(\/|$)|%2e|%2f|%5c|\\/i.test(path)) return null;
+  if (/(^|\/)\.\.?(\/|;|$)|%2e|%2f|%5c|[\\#]/i.test(path)) return null;
   const mark = given.indexOf("?");
   const base = upstream.endsWith("/") ? upstream.slice(0, -1) : upstream;
-  return new URL(`${base}${path}${mark === -1 ? "" : given.slice(mark)}`);
+  const text = `${base}${path}${mark === -1 ? "" : given.slice(mark)}`;
+  return URL.canParse(text) ? new URL(text) : null;
 }
-
-const corsOf = (headers: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith("access-control-")));
 
 const unreachableText = (url: URL, error: { readonly message: string } | null): string =>
   `${url.host} did not answer: ${error?.message ?? "unknown"}`;

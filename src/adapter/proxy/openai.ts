@@ -1,14 +1,16 @@
 /** Chat Completions and Responses of OpenAI, which many other providers speak as well. */
-import type { ReportedUsage } from "../../core/budget/reported-usage.ts";
+import { readUsage, type ReportedUsage } from "../../core/budget/reported-usage.ts";
 import {
   type AnswerReader,
   countIn,
+  indexIn,
   isJson,
   type Json,
   MessageBuilder,
   objectsIn,
   parsed,
   type Refusal,
+  retryHeaders,
   statusOf,
   textIn,
   type Wire,
@@ -16,8 +18,9 @@ import {
   without,
 } from "./wire.ts";
 
-const chatPath = /^\/v1\/chat\/completions$/;
-const responsesPath = /^\/v1\/responses$/;
+/** Compatible providers serve them below paths of their own. */
+const chatPath = /\/chat\/completions\/?$/;
+const responsesPath = /\/responses\/?$/;
 
 export const openai: Wire = {
   provider: "openai",
@@ -32,6 +35,7 @@ export const openai: Wire = {
         messages: objectsIn(json["messages"]).map(chatMessage),
         settings: without(json, ["messages", "model"]),
         outputTokensMax: countIn(json["max_completion_tokens"] ?? json["max_tokens"]) || null,
+        outputs: Math.min(Math.max(countIn(json["n"]), 1), 1_000),
         previous: null,
       };
     }
@@ -43,17 +47,20 @@ export const openai: Wire = {
       messages: items.map(responseItem),
       settings: without(json, ["input", "model", "previous_response_id"]),
       outputTokensMax: countIn(json["max_output_tokens"]) || null,
+      outputs: 1,
       previous: textIn(json["previous_response_id"]) || null,
     };
   },
   reader: (path) => (chatPath.test(path) ? new ChatReader() : new ResponseReader()),
+  // Usage comes at the end, and for all that was generated.
+  mayHide: (model, { usage, isWhole }) => usage === null && (!isWhole || !/gpt-(3|4)/.test(model)),
   refuse(why, message) {
     const code = why === "budget" ? "insufficient_quota" : why.replace("-", "_");
     const type = why === "budget" ? "insufficient_quota" : errorTypes[why];
     return {
       status: statusOf(why),
       body: { error: { message, type, param: null, code } },
-      headers: { "x-should-retry": "false" },
+      headers: retryHeaders(why),
     };
   },
 };
@@ -170,14 +177,17 @@ class ChatReader implements AnswerReader {
     if (data === "[DONE]") this.#isWhole = true;
     if (!isJson(data)) return;
     this.#rest(data);
-    const [choice] = objectsIn(data["choices"]);
+    // Of several choices the first is the answer.
+    const choice = objectsIn(data["choices"]).find(({ index }) => countIn(index) === 0);
     this.#finish = textIn(choice?.["finish_reason"]) || this.#finish;
     const delta = choice?.["delta"];
     if (!isJson(delta)) return;
     this.#text += textIn(delta["content"]) + textIn(delta["refusal"]);
     this.#reasoning += textIn(delta["reasoning_content"]);
     for (const piece of objectsIn(delta["tool_calls"])) {
-      const call = (this.#calls[countIn(piece["index"])] ??= { id: "", name: "", text: "" });
+      const at = indexIn(piece["index"]);
+      if (at === null) continue;
+      const call = (this.#calls[at] ??= { id: "", name: "", text: "" });
       const made = isJson(piece["function"]) ? piece["function"] : {};
       call.id ||= textIn(piece["id"]);
       call.name += textIn(made["name"]);
@@ -187,8 +197,8 @@ class ChatReader implements AnswerReader {
 
   #rest(json: Json): void {
     this.#id ??= textIn(json["id"]) || null;
-    if (isJson(json["usage"])) this.#usage = chatUsage(json["usage"]);
-    if (isJson(json["error"])) this.#error = textIn(json["error"]["message"]);
+    if (isJson(json["usage"])) this.#usage = chatUsage(json["usage"]) ?? this.#usage;
+    if (isJson(json["error"])) this.#error = textIn(json["error"]["message"]) || "stream error";
   }
 
   answer() {
@@ -209,15 +219,15 @@ class ChatReader implements AnswerReader {
   }
 }
 
-function chatUsage(usage: Json): ReportedUsage {
+function chatUsage(usage: Json): ReportedUsage | null {
   const input = isJson(usage["prompt_tokens_details"]) ? usage["prompt_tokens_details"] : {};
   const output = isJson(usage["completion_tokens_details"]) ? usage["completion_tokens_details"] : {};
-  return {
-    inputTokens: countIn(usage["prompt_tokens"]),
-    outputTokens: countIn(usage["completion_tokens"]),
+  return readUsage({
+    inputTokens: usage["prompt_tokens"],
+    outputTokens: usage["completion_tokens"],
     cachedInputTokens: countIn(input["cached_tokens"]),
     reasoningTokens: countIn(output["reasoning_tokens"]),
-  };
+  });
 }
 
 class ResponseReader implements AnswerReader {
@@ -249,7 +259,7 @@ class ResponseReader implements AnswerReader {
     this.#response = response;
     this.#id = textIn(response["id"]) || this.#id;
     const { error } = response;
-    if (isJson(error)) this.#error = textIn(error["message"]);
+    if (isJson(error)) this.#error = textIn(error["message"]) || "stream error";
     this.#isWhole = true;
   }
 
@@ -276,13 +286,13 @@ class ResponseReader implements AnswerReader {
   }
 }
 
-function responseUsage(usage: Json): ReportedUsage {
+function responseUsage(usage: Json): ReportedUsage | null {
   const input = isJson(usage["input_tokens_details"]) ? usage["input_tokens_details"] : {};
   const output = isJson(usage["output_tokens_details"]) ? usage["output_tokens_details"] : {};
-  return {
-    inputTokens: countIn(usage["input_tokens"]),
-    outputTokens: countIn(usage["output_tokens"]),
+  return readUsage({
+    inputTokens: usage["input_tokens"],
+    outputTokens: usage["output_tokens"],
     cachedInputTokens: countIn(input["cached_tokens"]),
     reasoningTokens: countIn(output["reasoning_tokens"]),
-  };
+  });
 }

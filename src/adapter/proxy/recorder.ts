@@ -3,8 +3,6 @@
  * the client has it. If the process dies between the two, the reservation stays counted as unconfirmed.
  */
 import { budgetReason, budgetShort } from "../../core/budget/budget.ts";
-import { costOf, type TokenPrice, type TokenUsage } from "../../core/budget/price.ts";
-import { settleBroken } from "../../core/budget/money.ts";
 import { limit } from "../../core/limit.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { Budget } from "../../core/budget/commands.ts";
@@ -12,13 +10,12 @@ import type { Amounts } from "../../core/state.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import { blocksOf, chainOf, digestOf, entriesOf, isSame } from "./conversation.ts";
-import { makeIndex, startLabel, type Place, type Point } from "./grouping.ts";
+import { SkeinError } from "../../core/error.ts";
+import { amountsOf } from "../../core/decision.ts";
+import { costs, reservation, type ModelLookup, type Reservation } from "./money.ts";
+import { withoutCredentials } from "./settings.ts";
+import { makeIndex, startLabel, tokensOf, type LiveCall, type Place, type Point } from "./grouping.ts";
 import type { Wire, WireAnswer, WireMessage, WireRequest } from "./wire.ts";
-
-/** What is known of a model; null: nothing. */
-export type ModelLookup = (
-  model: string,
-) => { readonly price: TokenPrice | null; readonly outputTokensMax: number | null } | null;
 
 export interface RecorderOptions {
   readonly models: ModelLookup;
@@ -30,12 +27,14 @@ export interface RecorderOptions {
 /** A call as it came. */
 export interface Forwarded {
   readonly engine: Engine;
-  /** Of the caller's token: calls of two tokens are never one conversation. */
+  /** A digest that only the caller's token yields: calls of two tokens are never one conversation. */
   readonly owner: string;
   readonly wire: Wire;
   readonly path: string;
   readonly body: Buffer;
   readonly request: WireRequest;
+  /** What came of the answer so far. */
+  readonly answer: () => WireAnswer;
 }
 
 /** How a call ended. */
@@ -47,6 +46,8 @@ export interface Outcome {
   readonly received: string;
   readonly bytes: number;
   readonly firstByteMs: number | null;
+  /** Since the last byte. */
+  readonly silentMs: number;
   /** Why it broke; null when it did not. */
   readonly error: { readonly kind: string; readonly message: string } | null;
 }
@@ -54,6 +55,8 @@ export interface Outcome {
 /** A call whose intent is durable. */
 export interface RecordedCall {
   readonly session: SessionId;
+  /** The provider's status came. Call it before the client has it. */
+  began(status: number): void;
   finish(outcome: Outcome): Promise<void>;
 }
 
@@ -61,8 +64,6 @@ export interface Recorder {
   begin(call: Forwarded): Promise<RecordedCall>;
 }
 
-/** Where a provider names no output limit, and nothing is known of the model. */
-const outputTokensUsual = 8_192;
 /** Records of one append, with the request. */
 const entriesMax = limit.appendRecordsMax - 100;
 
@@ -71,26 +72,64 @@ export function makeRecorder(options: RecorderOptions): Recorder {
 
   async function begin(call: Forwarded): Promise<RecordedCall> {
     const { engine, owner, wire, request } = call;
-    const root = `${owner}\n${wire.provider}`;
+    const root = digestOf(`${owner}\n${wire.provider}`);
     const chain = chainOf(root, request.messages);
     const label = (chain[1] ?? chain[0] ?? "").slice(0, 40);
     const { previous } = request;
-    const place = await index.find(engine, { owner, chain, label, previous });
-    const opened = await sessionFor(call, place, { label, budget: options.budget });
-    const point = await intend(call, { ...opened, chain: chain.at(-1) ?? "" });
-    index.add(owner, point);
+    const place = await index.find(engine, { owner: root, chain, label, previous });
+    const settled = Promise.withResolvers<null>();
+    let status: number | null = null;
+    const live: LiveCall = {
+      settled: settled.promise,
+      isRefused: () => status !== null && status >= 400,
+      answerId: () => call.answer().id,
+    };
+    const digests = { root, chain: chain.at(-1) ?? "", live };
+    const { point, reserved } = await intendAt(call, place, { ...digests, label });
+    index.add(root, point);
     const startedMs = options.clock();
     return {
       session: point.session,
+      began: (given) => void (status = given),
       async finish(outcome) {
-        const done = await settle(call, point, { ...outcome, ms: options.clock() - startedMs });
-        [point.endSeq, point.failed] = [done, outcome.error !== null];
-        if (outcome.answer.id !== null) index.name(owner, outcome.answer.id, point);
+        try {
+          const ms = options.clock() - startedMs;
+          const done = await settle(call, point, { ...outcome, ms, reserved });
+          [point.endSeq, point.failed, point.tokens] = [done.headSeq, outcome.error !== null, done.tokens];
+          if (outcome.answer.id !== null) index.name(root, outcome.answer.id, point);
+        } finally {
+          point.live = null;
+          settled.resolve(null);
+        }
       },
     };
   }
 
-  async function intend(call: Forwarded, { session, known, before, chain }: Opened & { chain: string }) {
+  /** Where it belongs, or in a fork when the session has just gone another way. */
+  async function intendAt(
+    call: Forwarded,
+    place: Place,
+    { label, ...digests }: Digests & { readonly label: string },
+  ): Promise<Intended> {
+    const carried = place.kind === "new" || call.request.previous === null ? 0 : place.point.tokens;
+    const reserved = reservation(call, options.models, carried);
+    const how = { ...digests, reserved };
+    const open = { label, budget: options.budget, amounts: reserved.amounts };
+    if (place.kind === "new") return intend(call, { ...(await openNew(call, open)), ...how });
+    try {
+      return await intend(call, { ...(await sessionFor(call, place)), ...how });
+    } catch (error) {
+      const { code } = error as { readonly code?: unknown };
+      if (!(error instanceof SkeinError)) throw error;
+      // Deleted, or moved away.
+      if (code === "not-found") return intend(call, { ...(await openNew(call, open)), ...how });
+      if (place.kind !== "continue" || (code !== "conflict" && code !== "refused")) throw error;
+      return intend(call, { ...(await forkFor(call, place)), ...how });
+    }
+  }
+
+  async function intend(call: Forwarded, given: Opened & Intending): Promise<Intended> {
+    const { session, known, before, chain, root, live, reserved } = given;
     const { engine, wire, request, path, body } = call;
     const news = request.messages.slice(known);
     const keep = (bytes: Uint8Array): Promise<string> => engine.putBlob(bytes);
@@ -101,8 +140,7 @@ export function makeRecorder(options: RecorderOptions): Recorder {
       keep,
       model: foreignName(request.model),
     });
-    const settings = digestOf(JSON.stringify(request.settings));
-    const reserved = reservation(call, options.models);
+    const settings = digestOf(`${root}\n${JSON.stringify(request.settings)}`);
     await checkBudget(engine, session, model, reserved.amounts);
     const { writer, actor } = internalsOf(engine);
     for (let at = 0; entries.length - at > entriesMax; at += entriesMax) {
@@ -122,13 +160,15 @@ export function makeRecorder(options: RecorderOptions): Recorder {
           messages: request.messages.length,
           known,
           chain,
-          sent: digestOf(body),
           bytes: body.length,
           settings,
           reserved: reserved.amounts,
           estimatedTokens: reserved.inputTokens,
         },
-        content: before?.settings === settings ? undefined : { settings: fitSettings(request.settings) },
+        content: {
+          sent: digestOf(body),
+          ...(before?.settings === settings ? {} : { settings: fitSettings(request.settings) }),
+        },
       },
       { actor },
     );
@@ -138,13 +178,19 @@ export function makeRecorder(options: RecorderOptions): Recorder {
       requestSeq: change.headSeq,
       endSeq: null,
       failed: false,
+      tokens: 0,
+      live,
       settings,
     };
-    return point;
+    return { point, reserved };
   }
 
   /** The position after the outcome. */
-  async function settle(call: Forwarded, point: Point, outcome: Outcome & { ms: number }): Promise<number> {
+  async function settle(
+    call: Forwarded,
+    point: Point,
+    outcome: Outcome & { readonly ms: number; readonly reserved: Reservation },
+  ): Promise<{ readonly headSeq: number; readonly tokens: number }> {
     const { engine, wire, request } = call;
     const { answer, status, error, ms } = outcome;
     const keep = (bytes: Uint8Array): Promise<string> => engine.putBlob(bytes);
@@ -169,15 +215,18 @@ export function makeRecorder(options: RecorderOptions): Recorder {
             body: {
               model,
               status,
-              ...(answer.finish === null ? {} : { finish: answer.finish.slice(0, 60) }),
+              ...(answer.finish === null ? {} : { finish: finishName(answer.finish) }),
               usage: { ...money.usage },
               costNanoUsd: money.costNanoUsd,
-              received: outcome.received,
+              ...(money.unconfirmed === undefined ? {} : { unconfirmed: money.unconfirmed }),
               bytes: outcome.bytes,
               ms,
               ...(outcome.firstByteMs === null ? {} : { firstByteMs: outcome.firstByteMs }),
             },
-            content: answer.message.calls.length === 0 ? undefined : { calls: fitCalls(answer.message) },
+            content: {
+              received: outcome.received,
+              ...(answer.message.calls.length === 0 ? {} : { calls: fitCalls(answer.message) }),
+            },
             answer: blocks.length === 0 ? null : said,
           }
         : {
@@ -197,10 +246,26 @@ export function makeRecorder(options: RecorderOptions): Recorder {
           },
       { actor },
     );
-    return headSeq;
+    return { headSeq, tokens: tokensOf(money) };
   }
 
   return { begin };
+}
+
+interface Digests {
+  /** Keyed with the caller's token. */
+  readonly root: string;
+  readonly chain: string;
+  readonly live: LiveCall;
+}
+
+interface Intending extends Digests {
+  readonly reserved: Reservation;
+}
+
+interface Intended {
+  readonly point: Point;
+  readonly reserved: Reservation;
 }
 
 interface Opened {
@@ -210,29 +275,59 @@ interface Opened {
   readonly before: Point | null;
 }
 
-async function sessionFor(
-  { engine, request, wire }: Forwarded,
-  place: Place,
-  { label, budget }: { readonly label: string; readonly budget: Budget | undefined },
-): Promise<Opened> {
-  if (place.kind === "new") {
-    const labels = { proxy: wire.provider, [startLabel]: label };
-    const session = await engine.open({
-      objective: objectiveOf(request),
-      labels,
-      ...(budget === undefined ? {} : { budget }),
-    });
-    return { session: session.id, known: 0, before: null };
+interface Opening {
+  readonly label: string;
+  readonly budget: Budget | undefined;
+  readonly amounts: Amounts;
+}
+
+async function openNew({ engine, request, wire }: Forwarded, opening: Opening): Promise<Opened> {
+  const { label, budget, amounts } = opening;
+  const limits = budget === undefined ? {} : amountsOf(budget);
+  if (limits.nanoUsd !== undefined && amounts.nanoUsd === undefined)
+    throw new BudgetReached(unpricedText(modelName(wire.provider, request.model)));
+  // Such a session could never forward its call.
+  for (const resource of ["tokens", "nanoUsd"] as const) {
+    const most = limits[resource];
+    if (most !== undefined && (amounts[resource] ?? 0) > most)
+      throw new BudgetReached(budgetReason(resource, most, 0));
   }
+  const session = await engine.open({
+    objective: objectiveOf(request),
+    labels: { proxy: wire.provider, [startLabel]: label },
+    ...(budget === undefined ? {} : { budget }),
+  });
+  return { session: session.id, known: 0, before: null };
+}
+
+type KnownPlace = Exclude<Place, { readonly kind: "new" }>;
+
+async function sessionFor(call: Forwarded, place: KnownPlace): Promise<Opened> {
   const { point, known } = place;
-  const state = await internalsOf(engine).writer.current(point.session);
-  // A person, or a turn of Skein, may have gone on with it meanwhile.
+  const state = await internalsOf(call.engine).writer.current(point.session);
   const isFree = state.standing.turn === null && state.standing.status === "open";
-  if (place.kind === "continue" && isFree) return { session: point.session, known, before: point };
+  if (place.kind === "continue" && isFree && (await isAsItWas(call.engine, point, state.seq)))
+    return { session: point.session, known, before: point };
+  return forkFor(call, place);
+}
+
+async function forkFor({ engine }: Forwarded, place: KnownPlace): Promise<Opened> {
+  const { point, known } = place;
   const atSeq = place.kind === "fork" ? place.atSeq : (point.endSeq ?? point.requestSeq - 1);
   const parent = await engine.session(point.session);
   const fork = await parent.fork({ atSeq });
   return { session: fork.id, known, before: point };
+}
+
+/** Records after which the program no longer knows what the session says. */
+const otherTypes = ["turn.started", "session.rewound", "proxy.requested", "session.merged"] as const;
+
+/** False when a person, or a turn of Skein, went on with the session meanwhile. */
+async function isAsItWas(engine: Engine, { session, endSeq }: Point, headSeq: number): Promise<boolean> {
+  if (endSeq === null || headSeq === endSeq) return true;
+  const range = { types: [...otherTypes], fromSeq: endSeq + 1, limit: 1 };
+  for await (const _ of (await engine.session(session)).events(range)) return false;
+  return true;
 }
 
 /** The answer that the log has already is not recorded again when the program sends it back. */
@@ -268,76 +363,20 @@ const objectiveOf = ({ messages }: WireRequest): string => {
   return (first?.texts.at(-1) ?? "A conversation of another program").trim().slice(0, 200);
 };
 
-interface Reservation {
-  readonly amounts: Amounts;
-  readonly inputTokens: number;
-}
-
-/** No tokenizer counts fewer than one token for eight bytes, or more than one for two, of usual text. */
-const bytesPerToken = 3;
-
-function reservation({ body, request, wire }: Forwarded, models: ModelLookup): Reservation {
-  const facts = models(`${wire.provider}/${request.model}`);
-  const images = request.messages.flatMap((message) => message.images);
-  const pictured = images.reduce((sum, { base64 }) => sum + base64.length, 0);
-  const inputTokens = Math.ceil((body.length - pictured) / bytesPerToken) + images.length * 1_600;
-  const outputTokens = request.outputTokensMax ?? facts?.outputTokensMax ?? outputTokensUsual;
-  const nanoUsd = costOf(facts?.price ?? null, { inputTokens, outputTokens });
-  const tokens = inputTokens + outputTokens;
-  return { inputTokens, amounts: nanoUsd === null ? { tokens } : { tokens, nanoUsd } };
-}
-
-interface Costs {
-  readonly usage: TokenUsage & { readonly estimated?: true };
-  readonly costNanoUsd: number | null;
-  readonly unconfirmed?: Amounts;
-  /** False: the provider refused the call, which costs nothing. */
-  readonly isBilled: boolean;
-}
-
-/** By what the provider reported; what it did not report is estimated, and marked. */
-function costs(call: Forwarded, { answer, status, error }: Outcome, models: ModelLookup): Costs {
-  const { amounts, inputTokens } = reservation(call, models);
-  const price = models(`${call.wire.provider}/${call.request.model}`)?.price ?? null;
-  const { texts, reasoning, calls } = answer.message;
-  const chars = [...texts, ...reasoning, ...calls.map(({ input }) => JSON.stringify(input) ?? "")].join(
-    "",
-  ).length;
-  const streamedTokens = Math.ceil(chars / bytesPerToken);
-  if (status !== null && status >= 400 && chars === 0) {
-    return free;
-  }
-  if (error !== null || !answer.isWhole) {
-    if (status === null) return error?.kind === "unreachable" ? free : unsent(amounts);
-    const known = { price, reserved: amounts, inputTokens, reported: answer.usage, streamedTokens };
-    return { ...settleBroken({ ...known, hidden: false, silentMs: 0 }), isBilled: true };
-  }
-  if (answer.usage !== null)
-    return { usage: answer.usage, costNanoUsd: costOf(price, answer.usage), isBilled: true };
-  const usage = { inputTokens, outputTokens: streamedTokens, estimated: true } as const;
-  return { usage, costNanoUsd: costOf(price, usage), isBilled: true };
-}
-
-/** The provider refused the call, or never got it. */
-const free: Costs = { usage: { inputTokens: 0, outputTokens: 0 }, costNanoUsd: 0, isBilled: false };
-
-/** No response at all: the provider may have worked for it. */
-const unsent = (amounts: Amounts): Costs => ({
-  usage: { inputTokens: 0, outputTokens: 0 },
-  costNanoUsd: 0,
-  unconfirmed: amounts,
-  isBilled: true,
-});
-
 const modelName = (provider: string, model: string): string =>
   `${provider}/${model.replaceAll(/[^A-Za-z0-9_.:@/-]/g, "-").slice(0, 128) || "unknown"}`;
 const foreignName = (model: string): string =>
   model.replaceAll(/[^A-Za-z0-9_.:/@-]/g, "-").slice(0, 200) || "unknown";
 
+const finishName = (text: string): string => text.replaceAll(/[^A-Za-z0-9_.:-]/g, "-").slice(0, 60);
+const unpricedText = (model: string): string =>
+  `the price of ${model} is unknown, so the cost budget cannot be enforced`;
+
 const contentMax = limit.contentBytesMax * 0.8;
 
 /** Settings that are too long for one content are kept as their names. */
-function fitSettings(settings: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function fitSettings(given: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const settings = withoutCredentials(given);
   if (Buffer.byteLength(JSON.stringify(settings)) <= contentMax) return { ...settings };
   return { tooLong: Object.keys(settings) };
 }
@@ -362,7 +401,7 @@ async function checkBudget(
 ): Promise<void> {
   const state = await internalsOf(engine).writer.current(session);
   if (state.standing.limits.nanoUsd !== undefined && amounts.nanoUsd === undefined)
-    throw new BudgetReached(`the price of ${model} is unknown, so the cost budget cannot be enforced`);
+    throw new BudgetReached(unpricedText(model));
   const short = budgetShort(state, { ...amounts, steps: 1 });
   if (short !== null) throw new BudgetReached(budgetReason(short.resource, short.limit, short.used));
 }

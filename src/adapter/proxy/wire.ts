@@ -36,6 +36,8 @@ export interface WireRequest {
   /** All but the messages. */
   readonly settings: Readonly<Record<string, unknown>>;
   readonly outputTokensMax: number | null;
+  /** Answers that it asks for at once. */
+  readonly outputs: number;
   /** The answer that the provider keeps and this request continues. */
   readonly previous: string | null;
 }
@@ -86,6 +88,8 @@ export interface Wire {
   /** True when the path is a model call whose response has answers. */
   readonly isCall: (path: string) => boolean;
   reader(path: string): AnswerReader;
+  /** The model may have billed output that neither the answer nor its usage shows. */
+  mayHide(model: string, answer: WireAnswer): boolean;
   refuse(why: Refusal, message: string): WireError;
 }
 
@@ -98,6 +102,14 @@ export const objectsIn = (value: unknown): readonly Json[] =>
 export const textIn = (value: unknown): string => (typeof value === "string" ? value : "");
 export const countIn = (value: unknown): number =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+/** A place in a list that a stream names. Null: no answer has so many parts. */
+export const indexIn = (value: unknown): number | null => {
+  const index = countIn(value);
+  return index < 10_000 ? index : null;
+};
+/** Nothing of the answer was seen, or it began with reasoning. */
+export const isUnseen = ({ message: { texts, calls, reasoning, other } }: WireAnswer): boolean =>
+  reasoning.length > 0 || other.includes("redacted_thinking") || texts.length + calls.length === 0;
 export const without = (json: Json, names: readonly string[]): Json =>
   Object.fromEntries(Object.entries(json).filter(([name]) => !names.includes(name)));
 
@@ -143,4 +155,7 @@ const statuses: Readonly<Record<Refusal, number>> = {
   unavailable: 503,
   "not-found": 404,
 };
+/** A refusal that the same request meets again. The client may retry the others. */
+export const retryHeaders = (why: Refusal): Readonly<Record<string, string>> =>
+  why === "unavailable" ? {} : { "x-should-retry": "false" };
 export const statusOf = (why: Refusal): number => statuses[why];

@@ -25,8 +25,7 @@ export function upstreamsFrom(given: readonly string[]): Readonly<Record<string,
   return Object.fromEntries(
     given.map((one) => {
       const [, name, url = ""] = /^([a-z0-9][a-z0-9-]{0,30})=(.+)$/.exec(one) ?? [];
-      const isUrl =
-        URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && new URL(url).search === "";
+      const isUrl = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && !/[?#]/.test(url);
       if (name !== undefined && isUrl) return [name, url] as const;
       throw new SkeinError("invalid", `--upstream: expected NAME=URL, got ${quote(one)}`, {
         hint: "for example --upstream openai=https://api.openai.com",

@@ -11,6 +11,8 @@ export const callTypesText =
 /** Opens a call, in SQL; fails a call; is a call whatever its body says. */
 export const opensCall = (type: string): string => `${type} IN ('model.requested', 'proxy.requested')`;
 export const failsCall = (type: string): string => `${type} IN ('model.failed', 'proxy.failed')`;
+/** May say how much more the call can have cost. */
+export const boundsCall = (type: string): string => `(${failsCall(type)} OR ${type} = 'proxy.responded')`;
 export const isModelCall = (type: string): string => `(${type} LIKE 'model.%' OR ${type} LIKE 'proxy.%')`;
 
 /**

@@ -57,7 +57,12 @@ export interface CallBody {
  */
 export function settledSpend(type: SettlingType, body: CallBody, reserved: Amounts | null): Spend | null {
   const { usage, costNanoUsd = null, unconfirmed, released } = body;
-  if (!isFailure(type)) return usage === undefined ? null : confirmed(usage, costNanoUsd);
+  if (!isFailure(type)) {
+    if (usage === undefined) return null;
+    const isUnknown = costNanoUsd === null && unconfirmed?.nanoUsd === undefined;
+    const known = confirmed(usage, isUnknown ? null : (costNanoUsd ?? 0));
+    return unconfirmed === undefined ? known : addSpend(known, boundOf(unconfirmed, 1));
+  }
   if (released !== undefined) return corrected(body, released);
   if (unconfirmed === undefined)
     return costNanoUsd === null ? openSpend(reserved ?? {}) : confirmed(usage, costNanoUsd);

@@ -8,12 +8,15 @@ import type { ProxyCommand } from "./commands.ts";
 export const proxyDecisions: Decisions<ProxyCommand["do"]> = {
   "record-said": (state, { entries }) =>
     forbidden(state, "write", "record a conversation") ?? accept(...entries.map(entryDraft)),
-  /** Refused while another call of the session is open, and when the budget does not cover the call. */
+  /**
+   * Refused while any other call of the session is open, since another server may be forwarding it; and when
+   * the budget does not cover the call.
+   */
   forward: (state, { entries, body, content }) => {
     const refusal = forbidden(state, "write", "record a forwarded call");
     if (refusal !== null) return refusal;
     if (state.standing.turn !== null) return refuse("conflict", "a turn is in progress", busyHint);
-    if (isOpen(state)) return refuse("conflict", "a model call is in flight", busyHint);
+    if (state.standing.reserved !== null) return refuse("conflict", "a model call is in flight", busyHint);
     const { limits } = state.standing;
     if (limits.nanoUsd !== undefined && body.reserved.nanoUsd === undefined) {
       const message = `the price of ${body.model} is unknown, so the cost budget cannot be enforced`;
@@ -42,14 +45,10 @@ export const proxyDecisions: Decisions<ProxyCommand["do"]> = {
 
 const busyHint = "a fork of the session takes the call";
 
-/** A call of a process that died stays open; the next forwarded one counts it as lost. */
-const isOpen = ({ standing: { reserved } }: State): boolean =>
-  reserved !== null && reserved.isForwarded !== true;
-
 const entryDraft = (entry: Extract<HistoryEntry, { readonly type: "input" | "answer" | "call" }>) =>
   draft(`${entry.type}.imported`, entry.body, entry.content as never);
 
-/** A response is recorded while its call is the open one; else its reservation counts as lost already. */
+/** A response is recorded while its call is the open one; a turn of Skein counts an open call as lost. */
 function unlessOpen(state: State, requestSeq: number): Decision | null {
   const refusal = forbidden(state, "describe", "record a forwarded response");
   if (refusal !== null) return refusal;

@@ -20,17 +20,20 @@ export const proxyEvents = {
       /** Messages of the request, and how many of them the log had before. */
       messages: Count,
       known: Count,
-      /** Digest of the conversation up to the last message: the next request of it continues here. */
+      /**
+       * Digest of the conversation up to the last message: the next request of it continues here. Like
+       * `settings` it is keyed with the caller's token, so that what was erased cannot be guessed from it.
+       */
       chain: Sha256,
-      /** Digest of the body as it was forwarded, and its length. */
-      sent: Sha256,
+      /** The length of the body. */
       bytes: Count,
       /** Digest of all but the messages: system prompt, tools, parameters. In the content when it changed. */
       settings: Sha256,
       reserved: Amounts,
       estimatedTokens: Count.optional(),
     }),
-    content: z.looseObject({ settings: Json }).optional(),
+    /** `sent`: the digest of the body as it was forwarded. */
+    content: z.looseObject({ sent: Sha256, settings: Json.optional() }),
     summary: ({ model, messages, known, bytes: size }) =>
       `Forwarded request to ${model}: ${plural(messages - known, "new message")} of ${messages}, ` +
       bytes(size),
@@ -42,13 +45,12 @@ export const proxyEvents = {
         messages: 3,
         known: 2,
         chain: sha,
-        sent: sha,
         bytes: 2_048,
         settings: sha,
         reserved: amounts,
         estimatedTokens: 512,
       },
-      content: { settings: { system: "You are terse.", max_tokens: 1_024 } },
+      content: { sent: sha, settings: { system: "You are terse.", max_tokens: 1_024 } },
     },
   }),
   "proxy.responded": event({
@@ -57,18 +59,22 @@ export const proxyEvents = {
     body: z.looseObject({
       model: ModelName,
       status: Status,
-      finish: z.string().max(60).optional(),
+      finish: z
+        .string()
+        .regex(/^[A-Za-z0-9_.:-]{1,60}$/)
+        .optional(),
       usage: Usage,
       costNanoUsd: NanoUsd.nullable(),
-      /** Digest of the response body as it was passed on, and its length. */
-      received: Sha256,
+      /** The upper bound of reasoning that the provider bills, did not show and did not count. */
+      unconfirmed: Amounts.optional(),
+      /** The length of the response body. */
       bytes: Count,
       ms: Millis,
       /** Until the first byte of the response. */
       firstByteMs: Millis.optional(),
     }),
-    /** Tool calls that the answer requests; `answer` where the response has no known form. */
-    content: z.looseObject({ calls: z.array(Json).optional(), answer: Json.optional() }).optional(),
+    /** The digest of the response body as it was passed on; tool calls that the answer requests. */
+    content: z.looseObject({ received: Sha256, calls: z.array(Json).optional() }),
     summary: ({ model, status, finish, usage: used, costNanoUsd }) =>
       `Response from ${model} passed on (${finish ?? status}), ${usageText(used, costNanoUsd)}`,
     sample: {
@@ -78,12 +84,11 @@ export const proxyEvents = {
         finish: "end_turn",
         usage,
         costNanoUsd: 1_500,
-        received: sha,
         bytes: 512,
         ms: 800,
         firstByteMs: 300,
       },
-      content: { calls: [{ id: "toolu_1", name: "Bash", input: { command: "ls" } }] },
+      content: { received: sha, calls: [{ id: "toolu_1", name: "Bash", input: { command: "ls" } }] },
     },
   }),
   "proxy.failed": event({
@@ -100,7 +105,7 @@ export const proxyEvents = {
       unconfirmed: Amounts.optional(),
       ms: Millis.optional(),
     }),
-    content: z.looseObject({ message: z.string(), partial: z.string().optional() }).optional(),
+    content: z.looseObject({ message: z.string() }).optional(),
     summary: ({ model, error, status }, content) =>
       `Forwarded call of ${model} failed: ${error}` +
       ifGiven(status, (code) => ` (${code})`) +
@@ -115,7 +120,7 @@ export const proxyEvents = {
         unconfirmed: amounts,
         ms: 20,
       },
-      content: { message: "Overloaded", partial: "The rate" },
+      content: { message: "Overloaded" },
     },
   }),
 } satisfies Record<string, Entry>;

@@ -87,11 +87,17 @@ interface Mounted {
   readonly onAuthenticated: (who: Caller) => void;
 }
 
-/** Finds the mount of a path and answers by it. False when the path is of no mount. */
-export function makeMounts(
-  server: ServerContext,
-  mounts: readonly Mount[],
-): { answer(given: Mounted): Promise<boolean> } {
+/** The mounts of a server. */
+export interface Mounts {
+  /** Finds the mount of a path and answers by it. False when the path is of no mount. */
+  answer(given: Mounted): Promise<boolean>;
+  /** Resolves when all requests in progress are over, with what they record after their response. */
+  settled(): Promise<unknown>;
+}
+
+/** Makes them. Each loads with its first request. */
+export function makeMounts(server: ServerContext, mounts: readonly Mount[]): Mounts {
+  const running = new Set<Promise<void>>();
   const loaded = new Map<Mount, Promise<MountHandler>>();
 
   function handlerOf(mount: Mount): Promise<MountHandler> {
@@ -112,9 +118,14 @@ export function makeMounts(
       if (mount === undefined) return false;
       if (given.request.method === "OPTIONS" && given.request.headers.origin !== undefined)
         preflight(server.authorizer.gate, mount, given);
-      else await (await handlerOf(mount))(mountRequest(server, mount, given));
+      else {
+        const one = handlerOf(mount).then((handler) => handler(mountRequest(server, mount, given)));
+        running.add(one);
+        await one.finally(() => running.delete(one));
+      }
       return true;
     },
+    settled: () => Promise.allSettled(running),
   };
 }
 

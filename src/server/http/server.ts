@@ -31,7 +31,7 @@ import { cookieName } from "./cookie.ts";
 import { makeGather } from "./batch.ts";
 import { checkHead } from "./request-head.ts";
 import { makeHub, type Hub } from "../stream/hub.ts";
-import { makeMounts, type Mount } from "./mount.ts";
+import { makeMounts, type Mount, type Mounts } from "./mount.ts";
 import { makeKeptAnswers } from "./stored-response.ts";
 import { safetyHeaders } from "./cross-origin.ts";
 import { hooksPath } from "./webhooks-in.ts";
@@ -166,7 +166,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     trouble: reportOnce(options.trouble ?? ignore, () => world.steady?.() ?? world.now()),
     streaming: options.streaming ?? ignore,
   };
-  const listener = makeListener(serverContext, { ...options, port });
+  const mounts = makeMounts(serverContext, options.mounts ?? []);
+  const listener = makeListener(serverContext, { ...options, port, mounts });
   server.on("request", listener);
   // Other expectations are not a reason to reject a request.
   server.on("checkExpectation", listener);
@@ -185,6 +186,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       await world.sleep(stopLookMs);
     }
     await unrelayed;
+    // What a mount records after its response: the caller may close the store next.
+    const waited = new AbortController();
+    await Promise.race([mounts.settled(), world.sleep(stopGraceMs, waited.signal)]);
+    waited.abort();
   }
 
   const stopOnce = (): Promise<void> => (stopped ??= stop());
@@ -282,9 +287,14 @@ async function lookOn(
   }
 }
 
+interface Listening {
+  readonly port: number;
+  readonly mounts: Mounts;
+}
+
 function makeListener(
   serverContext: ServerContext,
-  { port, ...options }: ServeOptions & { readonly port: number },
+  { port, mounts, ...options }: Omit<ServeOptions, "mounts"> & Listening,
 ) {
   const safe = safetyHeaders();
   const description = JSON.stringify(describeApi({ version: options.version, cookie: cookieName(port) }));
@@ -292,7 +302,6 @@ function makeListener(
   let docsFiles: Promise<PageFiles | null> | undefined;
   const { gate } = serverContext.authorizer;
   const clock = (): number => options.world.steady?.() ?? options.world.now();
-  const mounts = makeMounts(serverContext, options.mounts ?? []);
 
   async function plain(
     request: IncomingMessage,

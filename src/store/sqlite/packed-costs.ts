@@ -5,6 +5,7 @@ import { hash } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import type { LogId } from "../../core/ids.ts";
 import {
+  boundsCall,
   callTypesText,
   failsCall,
   isModelCall,
@@ -32,7 +33,7 @@ const partsOf = (body: string, type: string): readonly string[] => [
   `json_extract(${body}, '$.costNanoUsd')`,
   `json_extract(${body}, '$.usage.estimated')`,
   `CASE WHEN ${opensCall(type)} THEN json_extract(${body}, '$.reserved')
-    WHEN ${failsCall(type)} THEN json_extract(${body}, '$.unconfirmed') END`,
+    WHEN ${boundsCall(type)} THEN json_extract(${body}, '$.unconfirmed') END`,
   `CASE WHEN ${failsCall(type)} THEN json_extract(${body}, '$.released') END`,
 ];
 const names = [

@@ -27,6 +27,8 @@ export interface Proxied extends AsyncDisposable {
   restart(): Promise<void>;
   /** From now on nothing can be written. */
   breakStore(): void;
+  /** From now on every append takes so long. */
+  slowStore(ms: number): void;
 }
 
 export async function proxied(options: Partial<ProxyOptions> = {}): Promise<Proxied> {
@@ -97,6 +99,13 @@ export async function proxied(options: Partial<ProxyOptions> = {}): Promise<Prox
     },
     breakStore() {
       store.append = () => Promise.reject(new SkeinError("unavailable", "the disk is full"));
+    },
+    slowStore(ms) {
+      const append = store.append.bind(store);
+      store.append = async (...given) => {
+        await new Promise((done) => setTimeout(done, ms));
+        return append(...given);
+      };
     },
     async [Symbol.asyncDispose]() {
       await place[Symbol.asyncDispose]();

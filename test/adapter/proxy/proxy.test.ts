@@ -149,7 +149,7 @@ test("a stream passes byte for byte, as it arrives, and its text is recorded", a
   const events = await eventsOf(place, session);
   const said = events.find(({ type }) => type === "answer.imported")?.content;
   assert.deepEqual(said, { blocks: [{ type: "text", text: "Zürich 🙂 line\r\nbreak" }] });
-  const responded = events.find(({ type }) => type === "proxy.responded")?.body as { received: string };
+  const responded = events.find(({ type }) => type === "proxy.responded")?.content as { received: string };
   assert.equal(responded.received, createHash("sha256").update(text).digest("hex"));
   assert.deepEqual((await memoryOf(place, session)).calls.outputTokens, 5);
 });

@@ -62,27 +62,29 @@ const sha = "0".repeat(64);
 
 async function forwardCall(engine: Engine, session: Session, way: number, size: number): Promise<void> {
   const { writer, actor } = internalsOf(engine);
-  const { turn, status } = (await writer.current(session.id)).standing;
-  if (turn !== null || status !== "open") return;
+  const { turn, status, reserved: open } = (await writer.current(session.id)).standing;
+  if (turn !== null || status !== "open" || open !== null) return;
   const model = "acme/m0";
-  const known = { messages: 1, known: 0, chain: sha, sent: sha, bytes: 9, settings: sha };
+  const known = { messages: 1, known: 0, chain: sha, bytes: 9, settings: sha };
   const reserved = way === 33 ? { tokens: 9 } : { tokens: 9, nanoUsd: 9 + size };
   const asked = { provider: "acme", model, path: "/v1/messages", ...known, reserved };
   const forwarded = await writer.change(
     session.id,
-    { do: "forward", entries: [], body: asked, content: undefined },
+    { do: "forward", entries: [], body: asked, content: { sent: sha } },
     { actor },
   );
   const requestSeq = forwarded.headSeq;
   const usage = { inputTokens: 5, outputTokens: size };
-  const rest = { requestSeq, content: undefined, answer: null };
+  const rest = { requestSeq, answer: null };
   if (way === 30) {
-    const body = { model, status: 200, usage, costNanoUsd: size, received: sha, bytes: 3, ms: 1 };
-    await writer.change(session.id, { do: "pass-on", ...rest, body }, { actor });
+    // Reasoning that the provider may bill.
+    const bound = size % 2 === 0 ? {} : { unconfirmed: { tokens: 5, nanoUsd: 6 } };
+    const body = { model, status: 200, usage, costNanoUsd: size, ...bound, bytes: 3, ms: 1 };
+    await writer.change(session.id, { do: "pass-on", ...rest, body, content: { received: sha } }, { actor });
   } else if (way === 31) {
     const bound = { tokens: 3, nanoUsd: 4 };
     const body = { model, error: "dropped", usage, costNanoUsd: size, unconfirmed: bound };
-    await writer.change(session.id, { do: "fail-forwarded", ...rest, body }, { actor });
+    await writer.change(session.id, { do: "fail-forwarded", ...rest, body, content: undefined }, { actor });
   }
 }
 

@@ -3,6 +3,7 @@
  * core/budget/money.ts.
  */
 import {
+  boundsCall,
   callTypesText,
   failsCall,
   isModelCall,
@@ -22,7 +23,7 @@ const part = (path: string): string => `r.body::json #>> '{${path}}'`;
 const whole = (path: string): string => `skein.whole(${part(path)})`;
 /** The reservation of a request, or the unconfirmed bound of a failed call. */
 const bound = (field: string): string => `CASE WHEN ${opensCall("r.type")} THEN ${whole(`reserved,${field}`)}
-      WHEN ${failsCall("r.type")} THEN ${whole(`unconfirmed,${field}`)} END`;
+      WHEN ${boundsCall("r.type")} THEN ${whole(`unconfirmed,${field}`)} END`;
 const has = (field: string): string =>
   `CASE WHEN ${failsCall("r.type")} AND ${part(field)} IS NOT NULL THEN 1 ELSE 0 END`;
 

@@ -89,7 +89,7 @@ export class ClaudeScan {
   }
 
   #addChild(agent: string, call: string | null): void {
-    if (!agent.startsWith("acompact-")) this.children.set(agent, this.children.get(agent) ?? call);
+    this.children.set(agent, this.children.get(agent) ?? call);
   }
 
   #scanAnswer(source: SourceRecord, value: Fields): void {

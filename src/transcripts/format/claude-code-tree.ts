@@ -60,7 +60,6 @@ export class ClaudeTree {
   readonly calls = new CallLists();
   #marks = new Uint8Array(0);
   #completed = new Uint8Array(0);
-  #own = none;
   #usesSidechains = false;
   gaps = 0;
 
@@ -134,28 +133,25 @@ export class ClaudeTree {
     return kind === "prompt" || kind === "result" || kind === "answer" || kind === "summary";
   };
 
-  isOwn(node: number): boolean {
-    return this.#sessionOf.at(node) === this.#own;
-  }
+  #isMain = (node: number): boolean => this.#usesSidechains || !this.#isSidechain(node);
 
-  #isMain = (node: number): boolean => this.isOwn(node) && (this.#usesSidechains || !this.#isSidechain(node));
-
-  /** The session of the file: the one that its name says, or else the one with the most records. */
+  /**
+   * The session of the file: the one that its name says, or else the one with the most records. Records with
+   * the id of another session belong to it, too: a name does not change when the file grows.
+   */
   chooseSession(name: string | null): string {
     const counts = new Map<number, number>();
     for (let node = 0; node < this.size; node++) {
       const session = this.#sessionOf.at(node);
       counts.set(session, (counts.get(session) ?? 0) + 1);
     }
-    const named = name === null ? none : this.#sessions.get(name);
-    const [most = none] = [...counts].toSorted((a, b) => b[1] - a[1]).map(([session]) => session);
-    this.#own = named !== none && counts.has(named) ? named : most;
+    const [most] = [...counts].toSorted((a, b) => b[1] - a[1]).map(([session]) => session);
     let talksOutside = false;
     for (let node = 0; node < this.size && !talksOutside; node++)
-      talksOutside = this.isOwn(node) && !this.#isSidechain(node) && this.#isTalk(node);
+      talksOutside = !this.#isSidechain(node) && this.#isTalk(node);
     // The file of a subagent has nothing but sidechain records.
     this.#usesSidechains = !talksOutside;
-    return this.#own === none ? "" : this.#sessions.text(this.#own);
+    return name ?? (most === undefined ? "" : this.#sessions.text(most));
   }
 
   /** Forgets what only the order needs: ids, kinds, calls and ranges stay. */
@@ -196,7 +192,7 @@ export class ClaudeTree {
     const groups = new Map<number, number[]>();
     const rootOf = new Int32Array(this.size).fill(none);
     for (let node = 0; node < this.size; node++) {
-      if (!this.isOwn(node) || !this.#isSidechain(node)) continue;
+      if (!this.#isSidechain(node)) continue;
       const parent = this.#nodeAt(this.#parents.at(node));
       const above =
         parent !== none && parent < node && this.#isSidechain(parent) ? (rootOf[parent] ?? none) : none;

@@ -38,8 +38,6 @@ function findSessions(files: readonly SourceFile[], only: string | null): FoundT
   return files.filter(isTranscript).flatMap((file): FoundTranscript[] => {
     if (only !== null && file.path !== only && !file.path.includes("/subagents/")) return [];
     const agent = agentFile.exec(file.path)?.[1];
-    // The summarizer's run does not count as a subagent.
-    if (agent?.startsWith("acompact-") === true) return [];
     const stem = file.path.replace(/\.jsonl$/, "");
     const session = agent === undefined ? null : sessionAbove(file.path);
     const parts =

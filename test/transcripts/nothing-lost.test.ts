@@ -1,0 +1,107 @@
+/** Records that do not fit the order of a transcript are read or counted, never dropped. */
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { findTranscripts, importTranscripts, SourceFolder } from "../../src/transcripts/transcripts.ts";
+import { all, inMemory } from "../runtime/place.ts";
+import { readAll } from "./count.ts";
+
+const root = mkdtempSync(join(tmpdir(), "skein-nothing-lost-"));
+after(() => rmSync(root, { recursive: true }));
+const machine = { home: root, env: {}, nowMs: Date.UTC(2030, 0, 1) };
+
+const own = "0b6f9f5e-3a0c-4e0a-9d5e-777777777777";
+const other = "0b6f9f5e-3a0c-4e0a-9d5e-888888888888";
+
+function write(path: string, lines: readonly object[]): string {
+  const target = join(root, path);
+  mkdirSync(dirname(target), { recursive: true });
+  writeFileSync(target, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  return target;
+}
+
+interface Place {
+  readonly uuid: string;
+  readonly parentUuid: string | null;
+  readonly sessionId?: string;
+  readonly agentId?: string;
+  readonly isSidechain?: boolean;
+}
+
+const timestamp = "2026-01-02T03:04:05.000Z";
+const user = ({ sessionId = own, ...place }: Place, content: unknown): object => {
+  const message = { role: "user", content };
+  return { type: "user", timestamp, sessionId, cwd: "/p", version: "2.1.80", ...place, message };
+};
+const answer = ({ sessionId = own, ...place }: Place, ...content: object[]): object => {
+  const usage = { input_tokens: 10, output_tokens: 2 };
+  const message = { id: `msg_${place.uuid}`, role: "assistant", model: "m", content, usage };
+  return { type: "assistant", timestamp, sessionId, cwd: "/p", ...place, message };
+};
+const text = (words: string): object => ({ type: "text", text: words });
+
+const talk = (sessions: readonly string[]): object[] =>
+  sessions.map((sessionId, at) => {
+    const place = { uuid: `u${at}`, parentUuid: at === 0 ? null : `u${at - 1}`, sessionId };
+    return at % 2 === 0 ? user(place, `question ${at}`) : answer(place, text(`answer ${at}`));
+  });
+
+for (const [which, sessions] of [
+  ["first", [other, other, own, own]],
+  ["last", [own, own, own, other]],
+  ["all but the last", [other, other, other, own]],
+] as const)
+  test(`Claude Code: the ${which} records may name another session`, async () => {
+    const { plan, entries } = await readAll("claude-code", write(`named/${own}.jsonl`, talk(sessions)));
+    assert.equal(entries.length, 4);
+    assert.deepEqual([plan.header.sourceId, plan.branches.length], [own, 0]);
+    const unnamed = await readAll("claude-code", write("named/copy.jsonl", talk(sessions)));
+    assert.equal(unnamed.entries.length, 4);
+  });
+
+test("Claude Code: a session grows by a record that names another session", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const path = write(`grown/${own}.jsonl`, talk([own, own, own]));
+  const options = { tool: "claude-code", path, machine };
+  const [first] = await all(importTranscripts(engine, options));
+  write(`grown/${own}.jsonl`, talk([own, own, own, other]));
+  const [second] = await all(importTranscripts(engine, options));
+  assert.deepEqual([first?.status, second?.status, second?.added], ["new", "grown", 1]);
+  assert.equal(second?.session, first?.session);
+  // The name of the file decides, whatever the first records say.
+  const copied = write(`copied/${own}.jsonl`, talk([other, other, other]));
+  const [third] = await all(importTranscripts(engine, { ...options, path: copied, again: true }));
+  write(`copied/${own}.jsonl`, talk([other, other, other, own]));
+  const [fourth] = await all(importTranscripts(engine, { ...options, path: copied }));
+  assert.deepEqual([fourth?.status, fourth?.session], ["grown", third?.session]);
+});
+
+test("Claude Code: the run of a compaction is a child whose tokens count", async () => {
+  write(`compacted/${own}.jsonl`, talk([own, own]));
+  const place = { agentId: "acompact-1", isSidechain: true };
+  write(`compacted/${own}/subagents/agent-acompact-1.jsonl`, [
+    user({ uuid: "c1", parentUuid: "u1", ...place }, "Summarize"),
+    answer({ uuid: "c2", parentUuid: "c1", ...place }, text("It was short.")),
+  ]);
+  const child = await readAll("claude-code", join(root, "compacted"), `${own}:acompact-1`);
+  assert.deepEqual([child.plan.header.parentId, child.counted.inputTokens], [own, 10]);
+});
+
+const samples = ["../../../shared/samples", "/work/shared/samples"]
+  .map((path) => join(path.startsWith("/") ? "" : import.meta.dirname, path, "claude-code"))
+  .find((path) => existsSync(path));
+
+test("Claude Code: the tokens of all samples count", { skip: samples === undefined }, async () => {
+  const path = samples ?? "";
+  await using folder = new SourceFolder(path);
+  const tokens = [0, 0];
+  for (const { sourceId } of await findTranscripts("claude-code", folder)) {
+    const { counted } = await readAll("claude-code", path, sourceId);
+    tokens[0] = (tokens[0] ?? 0) + counted.inputTokens;
+    tokens[1] = (tokens[1] ?? 0) + counted.outputTokens;
+  }
+  assert.deepEqual(tokens, [17_567_069, 51_298]);
+});

@@ -1,4 +1,5 @@
 /** Options of the calls of a session: validated here, before anything is decided. */
+import { externalComplaint, sessionToolNames } from "../core/tool/external-options.ts";
 import { present } from "../core/present.ts";
 import { checkCall } from "../call/check.ts";
 import type { ContentBlock } from "../core/schema.ts";
@@ -80,6 +81,20 @@ export function inputRecord(
   return { type: "input.received", blocks, ...present({ mode }) };
 }
 
+/** An external tool is wrong at once, not at its first run: then the session could not run at all. */
+function checkExternal({ kind, name = "", options }: Binding): void {
+  if (kind !== "tool" || !isObject(options) || !("external" in options)) return;
+  const isName = /^[A-Za-z0-9_-]{1,64}$/.test(name) && !sessionToolNames.includes(name);
+  const wrong = isName ? externalComplaint(options) : null;
+  if (isName && wrong === null) return;
+  const message =
+    wrong === null
+      ? `bind: name: expected a tool name that is free, of letters, digits, - and _, got ${quote(name)}`
+      : `bind: options: ${wrong}`;
+  const hint = 'options: { external: true, description: "…", input: { type: "object" } }';
+  throw new SkeinError("invalid", message, { hint: `for example { kind: "tool", name: "order", ${hint} }` });
+}
+
 const bindingNames = "kind name mode path url command secrets options sandbox network".split(" ");
 
 /** Lists must be lists: a text would be split into its characters. */
@@ -102,6 +117,7 @@ export function checkBinding(binding: Binding): void {
       hint: 'for example { kind: "mcp", name: "docs", command: ["docs-server"] }',
     });
   }
+  checkExternal(binding);
   for (const [name, list] of Object.entries({ command, secrets })) {
     if (list === undefined || Array.isArray(list)) continue;
     throw new SkeinError("invalid", `bind: ${name}: expected an array of strings`, {

@@ -1,4 +1,5 @@
 /** `defineTool`: a tool from a name, a schema and a function, with a schema of any library. */
+import { externalTimeoutMs } from "../core/tool/external-options.ts";
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import * as z from "zod";
 import type { SessionAct } from "../core/tool/session-action.ts";
@@ -15,9 +16,6 @@ const toolLimit = {
 } as const;
 
 const timeoutMsDefault = 120_000;
-
-/** How long the outcome of an external call is awaited. */
-export const externalTimeoutMs = { byDefault: 86_400_000, max: 90 * 86_400_000 } as const;
 
 /** A tool's verdict on an interrupted call. Anything else counts as unknown. */
 export type ProbeAnswer = "done" | "not done" | "unknown" | { readonly done: unknown };

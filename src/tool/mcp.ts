@@ -1,9 +1,8 @@
 /** The tools of bound MCP servers, over stdio and streamable HTTP, through the protocol's official client. */
+import { makeArgumentCheck } from "./argument-check.ts";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { CallToolResultSchema, Tool as McpTool } from "@modelcontextprotocol/sdk/types.js";
-import type { AjvJsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/ajv";
-import type { JsonSchemaType } from "@modelcontextprotocol/sdk/validation";
 import * as z from "zod";
 import { SkeinError } from "../core/error.ts";
 import { errorText } from "../core/first-error.ts";
@@ -13,7 +12,7 @@ import { hideSecrets, plainEnv, secretsOf } from "./environment.ts";
 import { LooseResult, outputOf, readResult } from "./mcp-output.ts";
 import { watchAnswers } from "./mcp-http.ts";
 import { makeStdioTransport, NotSent, type McpWorld } from "./mcp-stdio.ts";
-import { OutcomeUnknown, type StoredBinding, type InputCheck, type OuterTool } from "./port.ts";
+import { OutcomeUnknown, type StoredBinding, type OuterTool } from "./port.ts";
 
 const mcpLimit = {
   openMsDefault: 20_000,
@@ -213,8 +212,7 @@ async function listTools(
 
 /** Sorted by name, because a server may list them in another order each time. */
 async function toolsOf(world: McpWorld, server: Server, tools: readonly McpTool[]): Promise<OuterTool[]> {
-  const { AjvJsonSchemaValidator } = await import("@modelcontextprotocol/sdk/validation/ajv");
-  const validator = new AjvJsonSchemaValidator();
+  const checkArguments = await makeArgumentCheck();
   const taken = new Set<string>();
   const sorted = tools.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   return sorted.map((tool) => {
@@ -227,7 +225,7 @@ async function toolsOf(world: McpWorld, server: Server, tools: readonly McpTool[
       input: { ...tool.inputSchema },
       effect,
       timeoutMs: timeoutMs * mcpLimit.totalFactor + 5_000,
-      check: (input) => Promise.resolve(checkInput(validator, tool, input)),
+      check: (input) => Promise.resolve(checkArguments(tool.inputSchema, input)),
       run: async (input, { signal }) => callTool(server, { name: tool.name, effect }, input, signal),
     };
   });
@@ -246,19 +244,6 @@ function toolName(world: McpWorld, raw: string, taken: Set<string>): string {
 function effectOf({ annotations }: McpTool): OuterTool["effect"] {
   if (annotations?.readOnlyHint === true) return "read";
   return annotations?.idempotentHint === true ? "idempotent" : "unsafe";
-}
-
-/** Against the server's schema, if it is valid; the server checks the rest. */
-function checkInput(validator: AjvJsonSchemaValidator, { inputSchema }: McpTool, input: unknown): InputCheck {
-  if (typeof input !== "object" || input === null || Array.isArray(input))
-    return { ok: false, message: "arguments: expected an object" };
-  try {
-    const { valid, errorMessage = "" } = validator.getValidator(inputSchema as JsonSchemaType)(input);
-    if (!valid) return { ok: false, message: `invalid arguments: ${errorMessage}` };
-  } catch {
-    return { ok: true, value: input };
-  }
-  return { ok: true, value: input };
 }
 
 async function callTool(

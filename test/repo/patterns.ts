@@ -40,7 +40,7 @@ export const composed: Readonly<Record<string, string>> = {
   "src/model/offline/phrase.ts": "reads a bounded text",
   "src/model/offline/quote.ts": "reads a bounded text",
   "src/runtime/message/contract-schema.ts":
-    "compiled to see whether it is a pattern; runs in runtime/message/run-with-timeout.ts",
+    "compiled to see whether it is a pattern; runs in platform/run-with-timeout.ts",
   "src/runtime/log/redact.ts": "anchored at the end of a variable's name",
   "src/tool/grep-worker.ts": "a pattern of the model; runs in a worker that is ended",
   "src/tool/grep.ts": "compiled to see whether it is a pattern",

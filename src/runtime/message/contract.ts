@@ -16,7 +16,7 @@ import type { Deps } from "../deps.ts";
 import type { Change } from "../log/writer.ts";
 import { readContent } from "../read/content.ts";
 import { checkSchema } from "./contract-schema.ts";
-import { inTime } from "./run-with-timeout.ts";
+import { inTime } from "../../platform/run-with-timeout.ts";
 import { compileSchema, type Validator } from "./schema.ts";
 
 /** The schema for messages on a topic. */

@@ -6,6 +6,7 @@ import { SkeinError } from "../../core/error.ts";
 import { readEvent, type EventOf } from "../../core/event.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
+import { canonicalJson } from "../../core/tool/permission-order.ts";
 import { checkJson } from "../../core/text/json.ts";
 import type { Deps } from "../deps.ts";
 import type { Change } from "../log/writer.ts";
@@ -56,7 +57,7 @@ export async function settleExternal(
     if (first === undefined || first.status === "ok" || first.status === "error") {
       throw new SkeinError(
         "conflict",
-        `settle: call ${quote(call)} already has the outcome ${first?.status}`,
+        `settle: call ${quote(call)} already has another outcome: ${first?.status}`,
         {
           hint: `it is at position ${first?.seq ?? requestSeq} of the log; an outcome is never replaced`,
         },
@@ -82,7 +83,7 @@ interface Settled {
 }
 
 const isSame = (one: unknown, other: unknown): boolean =>
-  JSON.stringify(one ?? "") === JSON.stringify(other ?? "");
+  canonicalJson(one ?? "") === canonicalJson(other ?? "");
 
 /** The position of the request of an external call, which its id leads to. */
 async function requestOf({ store }: Deps, session: SessionId, call: string): Promise<number> {

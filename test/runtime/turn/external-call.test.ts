@@ -4,6 +4,8 @@ import { test } from "node:test";
 import { z } from "zod";
 import type { SkeinError } from "../../../src/core/error.ts";
 import type { Session } from "../../../src/runtime/engine/session.ts";
+import { sessionToolNames } from "../../../src/core/tool/external-options.ts";
+import { sessionTools } from "../../../src/tool/session.ts";
 import { defineTool } from "../../../src/tool/define.ts";
 import { makeToolSource } from "../../../src/tool/source.ts";
 import { madeWorld } from "../made-world.ts";
@@ -60,7 +62,7 @@ test("the same outcome again changes nothing, and another one is refused", async
   const first = await session.settle(call, { output: "ordered" });
   const again = await session.settle(call, { output: "ordered" });
   assert.deepEqual([again.duplicate, again.seq], [true, first.seq]);
-  await assert.rejects(session.settle(call, { output: "other" }), /already has the outcome ok/);
+  await assert.rejects(session.settle(call, { output: "other" }), /already has another outcome: ok/);
   await assert.rejects(session.settle("order-1-999999"), /there is no external call/);
   await session.run();
   await assert.rejects(session.settle(call, { status: "error" }), { code: "conflict" });
@@ -202,10 +204,49 @@ test("a binding describes an external tool, and its arguments are checked", asyn
   assert.match(String((await settledOf(session))[0]?.output), /invalid arguments/);
   await session.settle(call, { output: "ordered" });
   assert.equal((await session.run()).status, "open");
-  const wrong = { ...options, timeoutMs: -1 };
-  const other = await engine.open({
-    objective: "Shop",
-    bind: [{ kind: "tool", name: "order", options: wrong }],
-  });
-  await assert.rejects(other.ask("Go").result, /options: timeoutMs: expected an integer/);
+});
+
+test("an outcome with its keys in another order is the same outcome", async () => {
+  await using engine = engineWith(scripted(lines), { tools: [order] });
+  const session = await engine.open({ objective: "Shop", bind });
+  const call = await waiting(session);
+  await session.settle(call, { output: { x: 1, y: { a: 1, b: 2 } } });
+  assert.equal((await session.settle(call, { output: { y: { b: 2, a: 1 }, x: 1 } })).duplicate, true);
+});
+
+const external = { external: true, description: "Orders.", input: { type: "object" } };
+const bindOf = (options: object, name = "order") => [{ kind: "tool", name, options }] as const;
+
+test("a wrong description of an external tool is refused when it is bound", async () => {
+  await using engine = engineWith(scripted(lines));
+  const session = await engine.open({ objective: "Shop" });
+  const table: [object, string | undefined, RegExp][] = [
+    [{ ...external, timeoutMs: 0 }, undefined, /options: timeoutMs: expected an integer/],
+    [{ ...external, timeoutMs: 91 * 86_400_000 }, undefined, /options: timeoutMs/],
+    [{ ...external, input: { type: "string" } }, undefined, /options: input: expected a JSON Schema/],
+    [{ ...external, input: [] }, undefined, /options: input/],
+    [{ ...external, external: "yes" }, undefined, /options: external: expected true/],
+    [{ external: true, input: external.input }, undefined, /options: description: missing/],
+    [external, "record", /name: expected a tool name that is free/],
+    [external, "a b", /name: expected a tool name/],
+  ];
+  for (const [options, name, message] of table) {
+    await assert.rejects(session.bind(bindOf(options, name)[0]), { code: "invalid", message });
+    await assert.rejects(engine.open({ objective: "Shop", bind: bindOf(options, name) }), { message });
+  }
+  await session.bind(bindOf(external)[0]);
+  assert.deepEqual([...sessionToolNames].toSorted(), sessionTools.map(({ name }) => name).toSorted());
+});
+
+test("a pattern that takes exponential time ends the check of the arguments, not the process", async () => {
+  const input = { type: "object", properties: { article: { type: "string", pattern: "^(a+)+$" } } };
+  const script = scripted([[use("order", { article: `${"a".repeat(40)}!` })], "Done."]);
+  await using engine = engineWith(script);
+  const session = await engine.open({ objective: "Shop", bind: bindOf({ ...external, input }) });
+  const startedMs = performance.now();
+  await session.ask("Order.").result;
+  assert.ok(performance.now() - startedMs < 5_000);
+  const [settled] = await settledOf(session);
+  assert.equal(settled?.status, "error");
+  assert.match(JSON.stringify(settled?.output), /took longer than 100 ms/);
 });

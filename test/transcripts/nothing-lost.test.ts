@@ -105,3 +105,71 @@ test("Claude Code: the tokens of all samples count", { skip: samples === undefin
   }
   assert.deepEqual(tokens, [17_567_069, 51_298]);
 });
+
+const use = (id: string): object => ({ type: "tool_use", id, name: "Bash", input: {} });
+const result = (id: string, content: string): object => ({ type: "tool_result", tool_use_id: id, content });
+const outputs = ({ all: entries }: Awaited<ReturnType<typeof readAll>>): unknown[] =>
+  entries.map((entry) =>
+    entry.kind === "answer"
+      ? entry.calls.map(({ output }) =>
+          output.map((block) => (block.type === "text" ? block.text : "")).join(),
+        )
+      : entry.kind === "input"
+        ? entry.blocks.map((block) => (block.type === "text" ? block.text : "")).join()
+        : "",
+  );
+
+test("Claude Code: calls that share an id have their own results; an orphan is context", async () => {
+  const inOne = write("calls/one.jsonl", [
+    user({ uuid: "a", parentUuid: null }, "go"),
+    answer({ uuid: "b", parentUuid: "a" }, use("t"), use("t")),
+    user({ uuid: "c", parentUuid: "b" }, [result("t", "r1"), result("t", "r2"), result("x", "lost")]),
+  ]);
+  assert.deepEqual(outputs(await readAll("claude-code", inOne)), ["go", ["r1", "r2"], "lost"]);
+  const inTwo = write("calls/two.jsonl", [
+    user({ uuid: "a", parentUuid: null }, "go"),
+    answer({ uuid: "b", parentUuid: "a" }, use("t")),
+    user({ uuid: "c", parentUuid: "b" }, [result("t", "r1")]),
+    answer({ uuid: "d", parentUuid: "c" }, use("t")),
+    user({ uuid: "e", parentUuid: "d" }, [result("t", "r2")]),
+    user({ uuid: "f", parentUuid: "e" }, [result("t", "r3")]),
+  ]);
+  assert.deepEqual(outputs(await readAll("claude-code", inTwo)), ["go", ["r1"], ["r2"], "r3"]);
+});
+
+test("Codex and pi: calls that share an id have their own results; an orphan is context", async () => {
+  const item = (type: string, fields: object): object => ({
+    timestamp,
+    type: "response_item",
+    payload: { type, ...fields },
+  });
+  const call = item("function_call", { name: "exec", arguments: "{}", call_id: "t" });
+  const codexLines = [call, call];
+  for (const [call_id, output] of [
+    ["t", "r1"],
+    ["t", "r2"],
+    ["x", "lost"],
+  ])
+    codexLines.push(item("function_call_output", { call_id, output }));
+  const codex = await readAll("codex", write("calls/rollout-a.jsonl", codexLines));
+  assert.deepEqual(outputs(codex), [["r1", "r2"], "lost"]);
+
+  const piCall = { type: "toolCall", id: "t", name: "bash", arguments: {} };
+  const entry = (id: string, parentId: string | null, message: object): object => {
+    return { type: "message", id, parentId, timestamp, message };
+  };
+  const piResult = (toolCallId: string, words: string): object => {
+    return { role: "toolResult", toolCallId, content: [text(words)] };
+  };
+  const pi = await readAll(
+    "pi",
+    write("calls/pi.jsonl", [
+      { type: "session", version: 3, id: "p", timestamp, cwd: "/p" },
+      entry("1", null, { role: "assistant", content: [piCall, piCall] }),
+      entry("2", "1", piResult("t", "r1")),
+      entry("3", "2", piResult("t", "r2")),
+      entry("4", "3", piResult("x", "lost")),
+    ]),
+  );
+  assert.deepEqual(outputs(pi), [["r1", "r2"], "lost"]);
+});

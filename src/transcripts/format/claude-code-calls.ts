@@ -41,76 +41,112 @@ export class MessageLists {
   }
 }
 
-/** Calls by their ids, those that only a result names included, with the nodes of their results. */
+/**
+ * Calls and their results. Some providers give several calls the same id: the n-th result of an id then
+ * belongs to the n-th call of it. A result that no call is left for is an orphan.
+ */
 export class CallLists {
   readonly #ids = new IdTable();
+  /** By id: its calls and results, as lists in file order. */
+  readonly #calls = new Queues();
+  readonly #results = new Queues();
+  /** By call, and by result: their nodes. */
   readonly #nodeOf = new NumberColumn(Int32Array);
-  readonly #firstCall = new NumberColumn(Int32Array);
-  readonly #nextCall = new NumberColumn(Int32Array);
-  /** The results of each call, as a list of their nodes. */
-  readonly #firstResult = new NumberColumn(Int32Array);
-  readonly #lastResult = new NumberColumn(Int32Array);
   readonly #resultNode = new NumberColumn(Int32Array);
-  readonly #nextResult = new NumberColumn(Int32Array);
+  /** By node: the calls that it has. Those of a node follow each other. */
+  readonly #firstCall = new NumberColumn(Int32Array);
+  /** By call: its result. By node: the places of its orphans among its results. */
+  #resultOf: Int32Array | undefined;
+  readonly #orphans = new Map<number, Set<number>>();
+  readonly #firstResult = new Map<number, number>();
 
-  /** Adds the next node with its calls and results. A call belongs to the first record that has it. */
+  /** Adds the next node with its calls and results, which are in the order of its content. */
   add(node: number, calls: readonly string[], results: readonly string[]): void {
-    this.#firstCall.push(none);
-    let last = none;
+    this.#firstCall.push(this.#nodeOf.length);
     for (const id of calls) {
-      const call = this.#callOf(id);
-      if (this.#nodeOf.at(call) !== none) continue;
-      this.#nodeOf.set(call, node);
-      if (last === none) this.#firstCall.set(node, call);
-      else this.#nextCall.set(last, call);
-      last = call;
+      this.#calls.push(this.#ids.add(id));
+      this.#nodeOf.push(node);
     }
-    for (const id of results) this.#addResult(node, this.#callOf(id));
+    if (results.length > 1) this.#firstResult.set(node, this.#resultNode.length);
+    for (const id of results) {
+      this.#results.push(this.#ids.add(id));
+      this.#resultNode.push(node);
+    }
   }
 
-  #callOf(id: string): number {
-    const call = this.#ids.add(id);
-    if (call === this.#nodeOf.length)
-      for (const column of [this.#nodeOf, this.#nextCall, this.#firstResult, this.#lastResult])
-        column.push(none);
-    return call;
+  #paired(): Int32Array {
+    if (this.#resultOf !== undefined) return this.#resultOf;
+    const resultOf = new Int32Array(this.#nodeOf.length).fill(none);
+    for (let id = 0; id < this.#ids.size; id++) {
+      let call = this.#calls.first(id);
+      for (let result = this.#results.first(id); result !== none; result = this.#results.next(result)) {
+        if (call === none) this.#addOrphan(result);
+        else {
+          resultOf[call] = result;
+          call = this.#calls.next(call);
+        }
+      }
+    }
+    return (this.#resultOf = resultOf);
   }
 
-  #addResult(node: number, call: number): void {
-    const result = this.#resultNode.length;
-    this.#resultNode.push(node);
-    this.#nextResult.push(none);
-    const last = this.#lastResult.at(call);
-    if (last === none) this.#firstResult.set(call, result);
-    else this.#nextResult.set(last, result);
-    this.#lastResult.set(call, result);
+  #addOrphan(result: number): void {
+    const node = this.#resultNode.at(result);
+    const place = result - (this.#firstResult.get(node) ?? result);
+    this.#orphans.set(node, (this.#orphans.get(node) ?? new Set()).add(place));
   }
 
-  /** The nodes of a call's results. */
+  /** The node of a call's result; none, or one. */
   resultsOf(call: number): readonly number[] {
-    const found: number[] = [];
-    for (let at = this.#firstResult.at(call); at !== none; at = this.#nextResult.at(at))
-      found.push(this.#resultNode.at(at));
-    return found;
+    const result = this.#paired()[call] ?? none;
+    return result === none ? noCalls : [this.#resultNode.at(result)];
   }
 
-  /** The calls that a node is the first to have. */
+  /** The calls of a node. */
   callsOf(node: number): readonly number[] {
     const first = this.#firstCall.at(node);
-    if (first === none) return noCalls;
-    const found: number[] = [];
-    for (let call = first; call !== none; call = this.#nextCall.at(call)) found.push(call);
-    return found;
+    const end = node + 1 < this.#firstCall.length ? this.#firstCall.at(node + 1) : this.#nodeOf.length;
+    return first === end ? noCalls : Array.from({ length: end - first }, (_, at) => first + at);
   }
 
-  has(id: string): boolean {
-    const call = this.#ids.get(id);
-    return call !== none && this.#nodeOf.at(call) !== none;
+  /** The places of a node's results that belong to no call. */
+  orphansOf(node: number): ReadonlySet<number> | undefined {
+    this.#paired();
+    return this.#orphans.get(node);
   }
 
   /** Calls without a result, as the nodes that have them. */
   *unpaired(): Generator<number> {
+    const resultOf = this.#paired();
     for (let call = 0; call < this.#nodeOf.length; call++)
-      if (this.#nodeOf.at(call) !== none && this.#firstResult.at(call) === none) yield this.#nodeOf.at(call);
+      if (resultOf[call] === none) yield this.#nodeOf.at(call);
+  }
+}
+
+/** A list of numbers for each id. */
+class Queues {
+  readonly #first = new NumberColumn(Int32Array);
+  readonly #last = new NumberColumn(Int32Array);
+  readonly #next = new NumberColumn(Int32Array);
+
+  /** Adds the next number to the list of an id. */
+  push(id: number): void {
+    while (this.#first.length <= id) {
+      this.#first.push(none);
+      this.#last.push(none);
+    }
+    const at = this.#next.length;
+    this.#next.push(none);
+    if (this.#first.at(id) === none) this.#first.set(id, at);
+    else this.#next.set(this.#last.at(id), at);
+    this.#last.set(id, at);
+  }
+
+  first(id: number): number {
+    return id < this.#first.length ? this.#first.at(id) : none;
+  }
+
+  next(at: number): number {
+    return this.#next.at(at);
   }
 }

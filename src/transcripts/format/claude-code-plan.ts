@@ -151,8 +151,9 @@ export class ClaudePlanner {
           if (owners.size > 0) shared.set(result, owners.add(entry));
           this.#ownerOf[result] = entry;
           this.#addRecord(entry, result);
-          // A record may hold text beside its results: then it is an input, too.
-          if (owner >= from || tree.kind(result) !== "result" || saysMore.has(result)) continue;
+          // A record may hold text or orphans beside its results: then it is an input, too.
+          const isMore = saysMore.has(result) || tree.calls.orphansOf(result) !== undefined;
+          if (owner >= from || tree.kind(result) !== "result" || isMore) continue;
           const own = this.#entryOf[result] ?? none;
           if (own >= from && this.#kinds.at(own) === input && this.#begins.at(own) === result) {
             flags[own - from] = 1;

@@ -104,13 +104,14 @@ export function isQueuedPrompt(attachment: Fields): boolean {
   );
 }
 
+type Outcome = Pick<TranscriptCall, "status" | "output" | "structured" | "endedAtMs">;
 type Answer = Omit<Extract<ForeignEntry, { kind: "answer" }>, "id" | "atMs" | "source">;
 
 /** An answer from its records: fragments of one message, and the results of its calls. */
 export function answerOf(values: readonly Fields[], interrupted: boolean): Answer {
   const blocks: TranscriptBlock[] = [];
   const calls: Pick<TranscriptCall, "id" | "name" | "input">[] = [];
-  const outcomes = new Map<string, Pick<TranscriptCall, "status" | "output" | "structured" | "endedAtMs">>();
+  const outcomes = new Map<string, Outcome[]>();
   let usage: TranscriptUsage | null = null;
   let model: string | null = null;
   let messageId: string | null = null;
@@ -121,12 +122,15 @@ export function answerOf(values: readonly Fields[], interrupted: boolean): Answe
     for (const { id, isError, output } of content.results) {
       const call = id ?? nameOf(value["sourceToolUseID"]) ?? "";
       const structured = value["toolUseResult"];
-      outcomes.set(call, {
+      const outcome: Outcome = {
         status: isError || value["toolDenialKind"] !== undefined ? "error" : "ok",
         output,
         ...(structured === undefined || structured === null ? {} : { structured }),
         endedAtMs: timeOf(value["timestamp"]),
-      });
+      };
+      const known = outcomes.get(call);
+      if (known === undefined) outcomes.set(call, [outcome]);
+      else known.push(outcome);
     }
     if (value["type"] !== "assistant") continue;
     const message = fieldsOf(value["message"]);
@@ -144,7 +148,7 @@ export function answerOf(values: readonly Fields[], interrupted: boolean): Answe
     model: model === "<synthetic>" ? null : model,
     messageId,
     blocks,
-    calls: calls.map((call) => ({ ...call, ...(outcomes.get(call.id) ?? none) })),
+    calls: calls.map((call) => ({ ...call, ...(outcomes.get(call.id)?.shift() ?? none) })),
     usage,
     interrupted: isCut,
     error,

@@ -102,7 +102,7 @@ export class ClaudeScan {
         this.prompts.set(prompt.slice(0, 500), id);
     }
     const calls = content.calls.map(({ id }) => id);
-    const results = content.results.flatMap(({ id }) => id ?? []);
+    const results = content.results.map(({ id }) => id ?? "");
     const message = nameOf(fieldsOf(value["message"])["id"]);
     this.#addNode(source, value, { kind: "answer", message, calls, results });
   }
@@ -111,7 +111,7 @@ export class ClaudeScan {
     const content = record.contentOf(value);
     content.unknown.forEach((type) => this.report.unknown(type));
     const structured = value["toolUseResult"];
-    const results = content.results.flatMap(({ id }) => id ?? nameOf(value["sourceToolUseID"]) ?? []);
+    const results = content.results.map(({ id }) => id ?? nameOf(value["sourceToolUseID"]) ?? "");
     for (const result of results) {
       this.tasks.result(result, structured);
       const agent = nameOf(fieldsOf(structured)["agentId"]);

@@ -170,7 +170,8 @@ class ClaudeCodeReader implements TranscriptReader {
     };
     if (planned.kind === "answer")
       return { ...origin, ...record.answerOf(values, this.#planner.interrupted.has(planned.id)) };
-    if (planned.kind === "input") return { ...origin, kind: "input", ...this.#inputOf(first) };
+    if (planned.kind === "input")
+      return { ...origin, kind: "input", ...this.#inputOf(first, records[0]?.from ?? 0) };
     const boundary = values.find((value) => value["subtype"] === "compact_boundary") ?? {};
     const summary = values.find((value) => value["isCompactSummary"] === true) ?? {};
     const texts = record
@@ -186,15 +187,17 @@ class ClaudeCodeReader implements TranscriptReader {
     };
   }
 
-  #inputOf(value: Fields): Pick<Extract<ForeignEntry, { kind: "input" }>, "from" | "blocks"> {
+  #inputOf(value: Fields, from: number): Pick<Extract<ForeignEntry, { kind: "input" }>, "from" | "blocks"> {
     if (value["type"] === "attachment") {
       const attachment = fieldsOf(value["attachment"]);
-      const from = record.isQueuedPrompt(attachment) ? "user" : "context";
-      return { from, blocks: record.attachmentBlocks(attachment) ?? [] };
+      const speaker = record.isQueuedPrompt(attachment) ? "user" : "context";
+      return { from: speaker, blocks: record.attachmentBlocks(attachment) ?? [] };
     }
     const { blocks, results } = record.contentOf(value);
+    const { tree } = this.#scan;
+    const places = tree.calls.orphansOf(tree.nodeOf(nameOf(value["uuid"]) ?? `${from}`));
     // The result of a call that the file does not have is context.
-    const orphans = results.filter(({ id }) => !this.#scan.tree.calls.has(id ?? ""));
+    const orphans = results.filter((_, place) => places?.has(place) === true);
     const typed = results.length === 0 && record.typedByPerson(value, record.firstText(blocks));
     return {
       from: typed ? "user" : "context",

@@ -15,7 +15,7 @@ import type {
 } from "../model.ts";
 import type { SourceFile } from "../read/source-folder.ts";
 import * as item from "./codex-item.ts";
-import { makeDraft, originOf, rangeOf, type Draft } from "./draft.ts";
+import { makeDraft, originOf, rangeOf, type Draft, WaitingById } from "./draft.ts";
 import type { TranscriptFormat } from "./format.ts";
 import { fieldsOf, listOf, nameOf, parsedOr, textOf, timeOf, type Fields } from "./json-value.ts";
 import { addUsage, noUsage, ReportCounter } from "./report.ts";
@@ -92,8 +92,8 @@ class CodexReader implements TranscriptReader {
   /** Repeats of the conversation for screens: read where nothing else is there. */
   readonly #events: Draft[] = [];
   readonly #prompts = new Set<string>();
-  readonly #calls = new Map<string, AnswerDraft>();
-  readonly #unpaired = new Set<string>();
+  /** Calls without an output. */
+  readonly #calls = new WaitingById<{ readonly answer: AnswerDraft; readonly isOpen: boolean }>();
   readonly #interrupted = new Set<string>();
   readonly #children = new Map<string, string | null>();
   #answer: AnswerDraft | null = null;
@@ -193,19 +193,17 @@ class CodexReader implements TranscriptReader {
   #scanCall(record: SourceRecord, payload: Fields, type: string): void {
     const answer = this.#addToAnswer(record);
     const id = item.callId(payload, record.from);
-    this.#calls.set(id, answer);
-    if (item.callOf(payload, record.from).status === "unknown") this.#unpaired.add(`${answer.id} ${id}`);
+    this.#calls.add(id, { answer, isOpen: item.callOf(payload, record.from).status === "unknown" });
     if (type === "function_call" && payload["name"] === "update_plan")
       this.#tasks.replace(fieldsOf(parsedOr(payload["arguments"]))["plan"]);
   }
 
   #scanOutput(record: SourceRecord, payload: Fields): void {
     const id = item.callId(payload, record.from);
-    const owner = this.#calls.get(id);
+    const owner = this.#calls.take(id)?.answer;
     if (owner === undefined) return this.#begin(makeDraft(`item-${record.from}`, "input", record));
     owner.records.push(rangeOf(record));
     owner.isOver = true;
-    this.#unpaired.delete(`${owner.id} ${id}`);
   }
 
   #scanEvent(record: SourceRecord, payload: Fields): void {
@@ -296,7 +294,9 @@ class CodexReader implements TranscriptReader {
       tasks: this.#tasks.tasks,
       children: [...this.#children].map(([sourceId, call]) => ({ sourceId, call, entries: [] })),
       otherUsage: this.#otherUsage,
-      report: this.#report.report({ unpairedCalls: this.#unpaired.size }),
+      report: this.#report.report({
+        unpairedCalls: this.#calls.values().filter(({ isOpen }) => isOpen).length,
+      }),
       ...this.#copies.written(),
     };
   }
@@ -375,7 +375,8 @@ type AnswerContent = Pick<Extract<ForeignEntry, { kind: "answer" }>, "blocks" | 
 
 function answerOf(records: readonly SourceRecord[]): AnswerContent {
   const blocks: TranscriptBlock[] = [];
-  const calls = new Map<string, TranscriptCall>();
+  const calls: TranscriptCall[] = [];
+  const waiting = new WaitingById<number>();
   let error: string | null = null;
   for (const { value, from } of records) {
     const line = fieldsOf(value);
@@ -385,13 +386,15 @@ function answerOf(records: readonly SourceRecord[]): AnswerContent {
       blocks.push(...item.messageBlocks(payload["content"] ?? payload["message"]));
     else if (type === "reasoning") blocks.push(item.reasoningOf(payload));
     else if (type === "error") error = nameOf(payload["message"]) ?? "error";
-    else if (item.callTypes.has(type)) calls.set(item.callId(payload, from), item.callOf(payload, from));
-    else if (item.outputTypes.has(type)) {
-      const id = item.callId(payload, from);
-      const call = calls.get(id);
+    else if (item.callTypes.has(type)) {
+      waiting.add(item.callId(payload, from), calls.length);
+      calls.push(item.callOf(payload, from));
+    } else if (item.outputTypes.has(type)) {
+      const at = waiting.take(item.callId(payload, from)) ?? -1;
+      const call = calls[at];
       const endedAtMs = timeOf(line["timestamp"]);
-      if (call !== undefined) calls.set(id, { ...call, ...item.outputOf(payload), endedAtMs });
+      if (call !== undefined) calls[at] = { ...call, ...item.outputOf(payload), endedAtMs };
     }
   }
-  return { blocks, calls: [...calls.values()], error };
+  return { blocks, calls, error };
 }

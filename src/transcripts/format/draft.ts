@@ -29,3 +29,26 @@ export const noResult: Pick<TranscriptCall, "status" | "output" | "endedAtMs"> =
   output: [],
   endedAtMs: null,
 };
+
+/** What waits under an id, in order: some providers give several calls the same id. */
+export class WaitingById<T> {
+  readonly #waiting = new Map<string, T[]>();
+
+  add(id: string, one: T): void {
+    const known = this.#waiting.get(id);
+    if (known === undefined) this.#waiting.set(id, [one]);
+    else known.push(one);
+  }
+
+  /** Takes the one that has waited longest. */
+  take(id: string): T | undefined {
+    const known = this.#waiting.get(id);
+    const first = known?.shift();
+    if (known?.length === 0) this.#waiting.delete(id);
+    return first;
+  }
+
+  values(): readonly T[] {
+    return [...this.#waiting.values()].flat();
+  }
+}

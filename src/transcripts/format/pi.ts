@@ -12,7 +12,7 @@ import type {
   TranscriptReader,
   TranscriptUsage,
 } from "../model.ts";
-import { makeDraft, noResult, originOf, rangeOf, type Draft } from "./draft.ts";
+import { makeDraft, noResult, originOf, rangeOf, type Draft, WaitingById } from "./draft.ts";
 import type { TranscriptFormat } from "./format.ts";
 import { countOf, fieldsOf, listOf, nameOf, textOf, timeOf, type Fields } from "./json-value.ts";
 import { addUsage, ReportCounter } from "./report.ts";
@@ -121,16 +121,14 @@ class PiReader implements TranscriptReader {
   plan(): TranscriptPlan {
     const { main, branches, gaps } = treePaths(this.#nodes, this.#last);
     const entryOf = new Map<string, string>();
-    const owners = new Map<string, Draft>();
-    const open = new Set<string>();
+    const owners = new WaitingById<Draft>();
     const planPath = (nodes: readonly PiNode[]): Draft[] => {
       const drafts: Draft[] = [];
       for (const node of nodes) {
         if (node.kind === "link") continue;
-        const owner = node.kind === "result" ? owners.get(node.calls[0] ?? "") : undefined;
+        const owner = node.kind === "result" ? owners.take(node.calls[0] ?? "") : undefined;
         if (owner !== undefined) {
           owner.records.push(node.range);
-          open.delete(`${owner.id} ${node.calls[0] ?? ""}`);
           entryOf.set(node.id, owner.id);
           continue;
         }
@@ -138,10 +136,7 @@ class PiReader implements TranscriptReader {
         drafts.push(draft);
         entryOf.set(node.id, node.id);
         if (node.kind !== "answer") continue;
-        for (const call of node.calls) {
-          owners.set(call, draft);
-          open.add(`${draft.id} ${call}`);
-        }
+        for (const call of node.calls) owners.add(call, draft);
       }
       return drafts;
     };
@@ -162,7 +157,7 @@ class PiReader implements TranscriptReader {
       tasks: [],
       children: [],
       otherUsage: this.#otherUsage,
-      report: this.#report.report({ gaps, unpairedCalls: open.size }),
+      report: this.#report.report({ gaps, unpairedCalls: owners.values().length }),
       ...this.#marks.written(),
     };
   }
@@ -217,15 +212,11 @@ class PiReader implements TranscriptReader {
       const from = first["type"] === "message" && message["role"] === "user" ? "user" : "context";
       return { ...origin, kind: "input", from, blocks: inputBlocks(first, message) };
     }
-    const results = new Map(
-      values.slice(1).map((value) => {
-        const result = fieldsOf(value["message"]);
-        return [
-          textOf(result["toolCallId"]) ?? "",
-          { result, endedAtMs: timeOf(value["timestamp"]) },
-        ] as const;
-      }),
-    );
+    const results = new WaitingById<{ readonly result: Fields; readonly endedAtMs: number | null }>();
+    for (const value of values.slice(1)) {
+      const result = fieldsOf(value["message"]);
+      results.add(textOf(result["toolCallId"]) ?? "", { result, endedAtMs: timeOf(value["timestamp"]) });
+    }
     const stop = message["stopReason"];
     return {
       ...origin,
@@ -235,7 +226,7 @@ class PiReader implements TranscriptReader {
       // A fork keeps the entries as they are.
       copyId: `${planned.id} ${textOf(first["timestamp"]) ?? ""}`,
       blocks: blocksOf(message["content"]),
-      calls: callsOf(message).map((call) => ({ ...call, ...outcomeOf(results.get(call.id)) })),
+      calls: callsOf(message).map((call) => ({ ...call, ...outcomeOf(results.take(call.id)) })),
       usage: usageOf(message["usage"]),
       interrupted: stop === "aborted",
       error: stop === "error" ? (nameOf(message["errorMessage"]) ?? "error") : null,

@@ -87,12 +87,11 @@ function checkExternal({ kind, name = "", options }: Binding): void {
   const isName = /^[A-Za-z0-9_-]{1,64}$/.test(name) && !sessionToolNames.includes(name);
   const wrong = isName ? externalComplaint(options) : null;
   if (isName && wrong === null) return;
-  const message =
-    wrong === null
-      ? `bind: name: expected a tool name that is free, of letters, digits, - and _, got ${quote(name)}`
-      : `bind: options: ${wrong}`;
-  const hint = 'options: { external: true, description: "…", input: { type: "object" } }';
-  throw new SkeinError("invalid", message, { hint: `for example { kind: "tool", name: "order", ${hint} }` });
+  const example = 'options: { external: true, description: "…", input: { type: "object" } }';
+  const hint = `for example { kind: "tool", name: "order", ${example} }`;
+  if (wrong !== null) throw new SkeinError("invalid", `bind: options: ${wrong}`, { hint });
+  const expected = "a tool name that is free, of letters, digits, - and _";
+  throw new SkeinError("invalid", `bind: name: expected ${expected}, got ${quote(name)}`, { hint });
 }
 
 const bindingNames = "kind name mode path url command secrets options sandbox network".split(" ");

@@ -18,8 +18,8 @@ export async function makeArgumentCheck(): Promise<(schema: unknown, input: unkn
       const check = () => validator.getValidator(schema as JsonSchemaType)(input);
       const checked = inTime(check, limit.contractMs);
       if (checked === null) {
-        const message = `invalid arguments: the tool's schema took longer than ${limit.contractMs} ms to check them`;
-        return { ok: false, message };
+        const reason = `the tool's schema took longer than ${limit.contractMs} ms to check them`;
+        return { ok: false, message: `invalid arguments: ${reason}` };
       }
       if (!checked.valid) return { ok: false, message: `invalid arguments: ${checked.errorMessage}` };
     } catch {

@@ -3,10 +3,10 @@
  * answer to the same beginning, and a call beside an open one, are forks. The index is derived: what is not
  * in memory is read from the sessions that began with the same message.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import { makeCache } from "../../core/cache.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 /** A request that was recorded. */
 export interface Point {
@@ -115,7 +115,7 @@ export function makeIndex(): Index {
       const { point, count } = found;
       const isRetry = count === asked.chain.length - 1 && asked.previous === null;
       // The client knows how it ended; the log will in a moment.
-      if (point.live !== null && (!isRetry || point.live.isRefused())) await soon(point.live.settled);
+      if (point.live !== null && (!isRetry || point.live.isRefused())) await soon(engine, point.live.settled);
       const isLast = last.get(point.session) === point;
       if (point.endSeq === null) return { kind: "fork", point, atSeq: point.requestSeq - 1, known: count };
       if (isRetry && !point.failed) return { kind: "fork", point, atSeq: point.requestSeq - 1, known: count };
@@ -125,16 +125,17 @@ export function makeIndex(): Index {
   };
 }
 
-async function soon(settled: Promise<unknown>): Promise<void> {
+async function soon(engine: Engine, settled: Promise<unknown>): Promise<void> {
   const stop = new AbortController();
-  const late = sleep(settleMs, null, { signal: stop.signal, ref: false }).catch(() => null);
-  await Promise.race([settled, late]);
+  await Promise.race([settled, internalsOf(engine).world.sleep(settleMs, stop.signal)]);
   stop.abort();
 }
 
 const types = ["proxy.requested", "proxy.responded", "proxy.failed", "answer.imported"] as const;
 
-/** The recorded requests of a session, from its log. One without outcome stays open: it may be forwarded yet. */
+/**
+ * The recorded requests of a session, from its log. One without outcome stays open: it may be forwarded yet.
+ */
 async function pointsOf(engine: Engine, { session: id, parent }: Row): Promise<readonly Point[]> {
   const session = await engine.session(id);
   const points: Point[] = [];

@@ -115,14 +115,14 @@ export function makeRecorder(options: RecorderOptions): Recorder {
     const reserved = reservation(call, options.models, carried);
     const how = { ...digests, reserved };
     const open = { label, budget: options.budget, amounts: reserved.amounts };
-    if (place.kind === "new") return intend(call, { ...(await openNew(call, open)), ...how });
+    if (place.kind === "new") return intend(call, { ...(await openSession(call, open)), ...how });
     try {
       return await intend(call, { ...(await sessionFor(call, place)), ...how });
     } catch (error) {
       const { code } = error as { readonly code?: unknown };
       if (!(error instanceof SkeinError)) throw error;
       // Deleted, or moved away.
-      if (code === "not-found") return intend(call, { ...(await openNew(call, open)), ...how });
+      if (code === "not-found") return intend(call, { ...(await openSession(call, open)), ...how });
       if (place.kind !== "continue" || (code !== "conflict" && code !== "refused")) throw error;
       return intend(call, { ...(await forkFor(call, place)), ...how });
     }
@@ -281,7 +281,7 @@ interface Opening {
   readonly amounts: Amounts;
 }
 
-async function openNew({ engine, request, wire }: Forwarded, opening: Opening): Promise<Opened> {
+async function openSession({ engine, request, wire }: Forwarded, opening: Opening): Promise<Opened> {
   const { label, budget, amounts } = opening;
   const limits = budget === undefined ? {} : amountsOf(budget);
   if (limits.nanoUsd !== undefined && amounts.nanoUsd === undefined)

@@ -17,7 +17,7 @@ const reply = (response: ServerResponse, text: string): void => {
   response.end(JSON.stringify({ id: "msg_1", role: "assistant", content, stop_reason: "end_turn", usage }));
 };
 
-test("the next request may come before the outcome of the last is durable: it continues the session", async () => {
+test("a request before the outcome of the last is durable continues the session", async () => {
   await using place = await proxied();
   place.slowStore(30);
   await (await ask(place, [user("one")])).text();

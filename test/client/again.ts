@@ -106,6 +106,7 @@ export const table: Readonly<Record<string, Row>> = {
   "turn/external-call.test.ts": but({
     "the same outcome again changes nothing, and another one is refused": firstResult,
     "after the deadline the outcome is unknown, and a later result is kept as evidence": firstResult,
+    "an outcome with its keys in another order is the same outcome": firstResult,
   }),
   "branch/handoff-inherit.test.ts": all,
   "branch/handoff.test.ts": but({

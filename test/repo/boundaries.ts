@@ -95,6 +95,7 @@ const layers: Readonly<Record<string, Layer>> = {
       "server/http/mount",
       "server/http/problem",
       "server/stream/sink",
+      "adapter/answer-segment",
       "adapter/drawer",
       "adapter/session-updates",
       "own",

@@ -8,6 +8,7 @@ import type { EventOf, SessionEvent } from "../../core/event.ts";
 import type { ContentBlock } from "../../core/schema.ts";
 import { isOf } from "../../core/transcript.ts";
 import type { LiveDelta } from "../../runtime/turn/live.ts";
+import { segmentsOf, type Segment } from "../answer-segment.ts";
 import { messageId, toolCallId } from "./ids.ts";
 
 /** The tokens and the cost of a turn. */
@@ -46,11 +47,6 @@ export interface ProjectionOptions {
   readonly session: string;
   /** Where a client gets the bytes of an image; null leaves the image out. */
   readonly urlOf?: (block: BlobBlock) => string | null;
-}
-
-interface Segment {
-  readonly type: "text" | "reasoning";
-  readonly text: string;
 }
 
 /** An answer in progress: what was sent of it. */
@@ -413,22 +409,6 @@ function acceptable(value: unknown): unknown {
 }
 
 const partId = ({ requestSeq, segments }: Answer): string => `${requestSeq}.${segments.length}`;
-
-/** Texts of an answer in order; adjacent ones of a kind are one. */
-function segmentsOf(blocks: readonly ContentBlock[]): Segment[] {
-  const segments: Segment[] = [];
-  let isCut = true;
-  for (const block of blocks) {
-    if (block.type === "tool-call") isCut = true;
-    if ((block.type !== "text" && block.type !== "reasoning") || block.text === "") continue;
-    const last = segments.at(-1);
-    const { type, text } = block;
-    if (!isCut && last?.type === type) segments[segments.length - 1] = { type, text: last.text + text };
-    else segments.push({ type, text });
-    isCut = false;
-  }
-  return segments;
-}
 
 /** Whether what was sent is the beginning of an answer. A part that was closed must be whole. */
 function beginsWith(said: readonly Segment[], sent: readonly Segment[], isOpen: boolean): boolean {

@@ -1,5 +1,6 @@
 /** One answer of a model as stream events: its texts in order, from live deltas and from the log. Pure. */
-import { placeOf, segmentItem, textPart, type Segment } from "./output.ts";
+import type { Segment } from "../answer-segment.ts";
+import { placeOf, segmentItem, textPart } from "./output.ts";
 import { cutPieces } from "./pieces.ts";
 
 /** An event of a stream of OpenAI's Responses API. */

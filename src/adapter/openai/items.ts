@@ -6,7 +6,8 @@ import type { ContentBlock } from "../../core/schema.ts";
 import { isOf } from "../../core/transcript.ts";
 import { itemId } from "./ids.ts";
 import { isFields } from "./input.ts";
-import { callItem, callOutputItem, placeOf, segmentItem, segmentsOf, type Item } from "./output.ts";
+import { segmentsOf } from "../answer-segment.ts";
+import { callItem, callOutputItem, placeOf, segmentItem, type Item } from "./output.ts";
 import type { ResponseBody, ResponseContent } from "./project.ts";
 
 export const recordTypes = {

@@ -1,32 +1,10 @@
 /** Output items: what a model answered, and the calls that it made. Pure. */
 import type { EventOf } from "../../core/event.ts";
-import type { ContentBlock } from "../../core/schema.ts";
+import type { Segment } from "../answer-segment.ts";
 import { itemId } from "./ids.ts";
 
 /** An item of a conversation or a response. */
 export type Item = Readonly<Record<string, unknown>> & { readonly id: string; readonly type: string };
-
-/** A text of an answer. */
-export interface Segment {
-  readonly type: "text" | "reasoning";
-  readonly text: string;
-}
-
-/** The texts of an answer in order; adjacent ones of a kind are one. */
-export function segmentsOf(blocks: readonly ContentBlock[]): Segment[] {
-  const segments: Segment[] = [];
-  let isCut = true;
-  for (const block of blocks) {
-    if (block.type === "tool-call") isCut = true;
-    if ((block.type !== "text" && block.type !== "reasoning") || block.text === "") continue;
-    const last = segments.at(-1);
-    const { type, text } = block;
-    if (!isCut && last?.type === type) segments[segments.length - 1] = { type, text: last.text + text };
-    else segments.push({ type, text });
-    isCut = false;
-  }
-  return segments;
-}
 
 /** The place of a text among those of its kind. */
 export const placeOf = (segments: readonly Segment[], at: number): number =>

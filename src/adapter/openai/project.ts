@@ -9,7 +9,8 @@ import { isOf } from "../../core/transcript.ts";
 import type { LiveDelta } from "../../runtime/turn/live.ts";
 import { AnswerStream, type StreamEvent, type UnnumberedEvent } from "./answer.ts";
 import { conversationId, responseId } from "./ids.ts";
-import { argumentsOf, callItem, placeOf, segmentItem, segmentsOf, type Item } from "./output.ts";
+import { segmentsOf } from "../answer-segment.ts";
+import { argumentsOf, callItem, placeOf, segmentItem, type Item } from "./output.ts";
 import { cutPieces } from "./pieces.ts";
 
 /** The record of a response: what its request was. */

@@ -1,0 +1,24 @@
+/** The texts of an answer, as windows show them: text and reasoning, divided by the calls between them. Pure. */
+import type { ContentBlock } from "../core/schema.ts";
+
+/** A text of an answer. */
+export interface Segment {
+  readonly type: "text" | "reasoning";
+  readonly text: string;
+}
+
+/** The texts of an answer in order; adjacent ones of a kind are one. */
+export function segmentsOf(blocks: readonly ContentBlock[]): Segment[] {
+  const segments: Segment[] = [];
+  let isCut = true;
+  for (const block of blocks) {
+    if (block.type === "tool-call") isCut = true;
+    if ((block.type !== "text" && block.type !== "reasoning") || block.text === "") continue;
+    const last = segments.at(-1);
+    const { type, text } = block;
+    if (!isCut && last?.type === type) segments[segments.length - 1] = { type, text: last.text + text };
+    else segments.push({ type, text });
+    isCut = false;
+  }
+  return segments;
+}

@@ -1,4 +1,4 @@
-/** The texts of an answer, as windows show them: text and reasoning, divided by the calls between them. Pure. */
+/** The texts of an answer, as windows show them: text and reasoning, divided by the calls between. Pure. */
 import type { ContentBlock } from "../core/schema.ts";
 
 /** A text of an answer. */

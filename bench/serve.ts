@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { openEngine, type Engine } from "../src/index.ts";
 import { realWorld } from "../src/runtime/world.ts";
 import { makeAuthorizer } from "../src/server/auth/authorize.ts";
-import { serve, type Serving } from "../src/server/http/server.ts";
+import { serve, type RunningServer } from "../src/server/http/server.ts";
 import { oneTenant } from "../src/server/http/tenants.ts";
 import { plainDatabase, plainRows } from "./append.ts";
 import { inputOf, makeDirectory, median, number, samples, type Measure } from "./measure.ts";
@@ -40,7 +40,7 @@ async function put(load: Load): Promise<unknown> {
   return JSON.parse(stdout) as unknown;
 }
 
-async function served(engine: Engine): Promise<{ readonly server: Serving; readonly token: string }> {
+async function served(engine: Engine): Promise<{ readonly server: RunningServer; readonly token: string }> {
   const world = realWorld();
   const { token } = await engine.addToken({ scopes: ["admin"] });
   const server = await serve({

@@ -2,14 +2,14 @@
 import type { ContentBlock } from "../core/schema.ts";
 
 /** A text of an answer. */
-export interface Segment {
+export interface AnswerSegment {
   readonly type: "text" | "reasoning";
   readonly text: string;
 }
 
 /** The texts of an answer in order; adjacent ones of a kind are one. */
-export function segmentsOf(blocks: readonly ContentBlock[]): Segment[] {
-  const segments: Segment[] = [];
+export function segmentsOf(blocks: readonly ContentBlock[]): AnswerSegment[] {
+  const segments: AnswerSegment[] = [];
   let isCut = true;
   for (const block of blocks) {
     if (block.type === "tool-call") isCut = true;

@@ -20,7 +20,7 @@ export type StreamMark =
   | { readonly mark: "caught-up" | "ran" | "idle" }
   | { readonly mark: "failed"; readonly error: unknown };
 
-interface Following {
+interface SessionFollowOptions {
   readonly fromSeq: number;
   /** The types of the events to read. */
   readonly types: readonly string[];
@@ -36,7 +36,7 @@ const waitingEvents = 64;
 export async function* followSession(
   engine: Engine,
   session: Session,
-  { fromSeq, types, signal, run }: Following,
+  { fromSeq, types, signal, run }: SessionFollowOptions,
 ): AsyncGenerator<StreamUpdate> {
   const { world } = internalsOf(engine);
   const queue = makeUpdateQueue();
@@ -64,7 +64,7 @@ export async function* followSession(
 
 async function readInto(
   session: Session,
-  { fromSeq, types, headSeq, run, signal }: Following & { readonly headSeq: number },
+  { fromSeq, types, headSeq, run, signal }: SessionFollowOptions & { readonly headSeq: number },
   queue: UpdateQueue,
 ): Promise<void> {
   let nextSeq = fromSeq;

@@ -4,7 +4,7 @@ import type { Operation } from "../call/operation.ts";
 import { errorOf, Problem } from "../protocol/problem.ts";
 
 /** No response, or only a part. What the server did is unknown. */
-export class ConnectionLost extends Error {
+export class ResponseLost extends Error {
   override readonly name = "Lost";
   /** The retry delay of the server, or of a proxy before it. */
   readonly waitMs: number;
@@ -22,7 +22,7 @@ export const brokenOff = (): SkeinError => new SkeinError("unavailable", "aborte
 
 /** The delay before a retry; null if a retry would not help. */
 export const isPassing = (error: unknown): number | null =>
-  error instanceof ConnectionLost ? error.waitMs : null;
+  error instanceof ResponseLost ? error.waitMs : null;
 
 const waitMsMax = 60_000;
 /** Too many requests; and a proxy's responses when it cannot reach the server. */
@@ -39,12 +39,12 @@ export async function errorIn(response: Response): Promise<Error> {
   const waitMs = Number.isFinite(seconds) ? Math.min(seconds * 1_000, waitMsMax) : 0;
   if (problem.success) {
     const error = errorOf(problem.data);
-    return response.status === 429 ? new ConnectionLost(error, { waitMs, isRefused: true }) : error;
+    return response.status === 429 ? new ResponseLost(error, { waitMs, isRefused: true }) : error;
   }
   const what = `the server answered ${response.status}, and not as Skein does`;
   if (passing.includes(response.status)) {
     const isRefused = response.status === 429;
-    return new ConnectionLost(new SkeinError("unavailable", what), { waitMs, isRefused });
+    return new ResponseLost(new SkeinError("unavailable", what), { waitMs, isRefused });
   }
   return new SkeinError("unavailable", what, { hint: "check that the URL is a Skein server" });
 }
@@ -64,7 +64,7 @@ export function lostError(
   error: unknown,
   maybeDone = method !== "GET",
 ): SkeinError {
-  const cause = error instanceof ConnectionLost ? error.cause : error;
+  const cause = error instanceof ResponseLost ? error.cause : error;
   if (cause instanceof SkeinError && !maybeDone) return cause;
   if (!maybeDone) {
     return new SkeinError("unavailable", `connection to ${url} failed`, {
@@ -80,6 +80,6 @@ export function lostError(
 
 /** Whether it may have reached the server. Node tells when it has not; browsers do not. */
 export function mayHaveArrived(error: unknown): boolean {
-  if (error instanceof ConnectionLost && error.isRefused) return false;
-  return !isUnsent(error instanceof ConnectionLost ? error.cause : error);
+  if (error instanceof ResponseLost && error.isRefused) return false;
+  return !isUnsent(error instanceof ResponseLost ? error.cause : error);
 }

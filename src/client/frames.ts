@@ -1,7 +1,7 @@
 /** Parses server-sent events as they arrive. */
 
 /** One event of a stream. */
-export interface Frame {
+export interface StreamFrame {
   /** The position; null without one, as for deltas. */
   readonly id: string | null;
   readonly event: string;
@@ -9,13 +9,13 @@ export interface Frame {
 }
 
 /** Takes a text in arbitrary pieces, and returns the complete frames. */
-export function makeFrameParser(): (piece: string) => Frame[] {
+export function makeFrameParser(): (piece: string) => StreamFrame[] {
   let rest = "";
   let id: string | null = null;
   let event = "";
   let data: string[] = [];
 
-  function take(line: string): Frame | null {
+  function take(line: string): StreamFrame | null {
     if (line === "") {
       const frame = { id, event: event === "" ? "message" : event, data: data.join("\n") };
       const isFrame = data.length > 0 || id !== null;
@@ -32,7 +32,7 @@ export function makeFrameParser(): (piece: string) => Frame[] {
   }
 
   return (piece) => {
-    const frames: Frame[] = [];
+    const frames: StreamFrame[] = [];
     // A carriage return at the end may be half of a line end.
     const text = rest + piece;
     const whole = text.endsWith("\r") ? text.length - 1 : text.length;

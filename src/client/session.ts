@@ -235,7 +235,7 @@ function momentOf(name: string, value: number | Date): number {
   });
 }
 
-interface Reading {
+interface PageOptions {
   readonly most: number;
   readonly reverse: boolean;
   readonly signal: AbortSignal | undefined;
@@ -245,7 +245,7 @@ async function* readPages(
   wire: Wire,
   session: string,
   params: Readonly<Record<string, unknown>>,
-  { most, reverse, signal }: Reading,
+  { most, reverse, signal }: PageOptions,
 ): AsyncGenerator<SessionEvent> {
   let left = most;
   let place: Readonly<Record<string, unknown>> = {};

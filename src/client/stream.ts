@@ -7,8 +7,8 @@ import type { OperationId } from "../call/operations.ts";
 import { errorOf, Problem } from "../protocol/problem.ts";
 import type { LiveDelta } from "../runtime/turn/live.ts";
 import type { RunResult } from "../runtime/turn/runner.ts";
-import type { Frame } from "./frames.ts";
-import { brokenOff, ConnectionLost } from "./client-error.ts";
+import type { StreamFrame } from "./frames.ts";
+import { brokenOff, ResponseLost } from "./client-error.ts";
 import { waitBefore, type WireRequest, type Wire } from "./wire.ts";
 import type { SessionEvent } from "../core/event.ts";
 
@@ -44,7 +44,7 @@ export async function* followStream(
         if (item.what === "ran") return;
       }
     } catch (error) {
-      if (!(error instanceof ConnectionLost)) throw error;
+      if (!(error instanceof ResponseLost)) throw error;
       ({ cause } = error);
     }
     if (tries >= triesMax) throw gone(cause);
@@ -67,7 +67,7 @@ const gone = (cause: unknown): SkeinError =>
     cause,
   });
 
-function readFrame({ id, event, data }: Frame): StreamItem | null {
+function readFrame({ id, event, data }: StreamFrame): StreamItem | null {
   // A position without an event.
   if (data === "") return null;
   const value = JSON.parse(data) as unknown;

@@ -8,8 +8,8 @@ import { meOperation } from "../protocol/me.ts";
 import type { Operation } from "../call/operation.ts";
 import { operationOf, type OperationId } from "../call/operations.ts";
 import { encodeQuery } from "../protocol/query.ts";
-import { makeFrameParser, type Frame } from "./frames.ts";
-import { brokenOff, errorIn, isPassing, ConnectionLost, lostError, mayHaveArrived } from "./client-error.ts";
+import { makeFrameParser, type StreamFrame } from "./frames.ts";
+import { brokenOff, errorIn, isPassing, ResponseLost, lostError, mayHaveArrived } from "./client-error.ts";
 import type { ClientWorld } from "./world.ts";
 
 export interface WireOptions {
@@ -44,8 +44,8 @@ export interface Wire {
   me(): Promise<unknown>;
   /** The response bytes, as they arrive. */
   bytes(id: OperationId, asked?: WireRequest): AsyncGenerator<Uint8Array>;
-  /** A stream, as long as its connection lasts. Throws `ConnectionLost` on a disconnect. */
-  frames(id: OperationId, asked?: WireRequest): AsyncGenerator<Frame>;
+  /** A stream, as long as its connection lasts. Throws `ResponseLost` on a disconnect. */
+  frames(id: OperationId, asked?: WireRequest): AsyncGenerator<StreamFrame>;
   /** Aborts everything in progress; later requests are refused. */
   close(): void;
 }
@@ -93,13 +93,13 @@ export function makeWire({ url, token, world }: WireOptions): Wire {
     ];
   }
 
-  /** One attempt. A network failure is `ConnectionLost`; a refusal is the server's error. */
+  /** One attempt. A network failure is `ResponseLost`; a refusal is the server's error. */
   async function attempt(request: readonly [string, RequestInit], signal: AbortSignal): Promise<Response> {
     let response: Response;
     try {
       response = await world.fetch(request[0], { ...request[1], signal });
     } catch (error) {
-      throw new ConnectionLost(error);
+      throw new ResponseLost(error);
     }
     if (response.ok) return response;
     const problem = await errorIn(response);
@@ -155,7 +155,7 @@ export function makeWire({ url, token, world }: WireOptions): Wire {
         const response = await attempt(requestOf(operation, asked, "text/event-stream"), signal);
         const parse = makeFrameParser();
         const decoder = new TextDecoder();
-        const pieces = chunksOf(response, (error) => new ConnectionLost(error));
+        const pieces = chunksOf(response, (error) => new ResponseLost(error));
         for await (const piece of watched(pieces, world, dropped)) {
           const text = decoder.decode(piece, { stream: true });
           const frames = parse(text);
@@ -184,7 +184,7 @@ async function readJson(response: Response): Promise<unknown> {
     text = await response.text();
     return JSON.parse(text) as unknown;
   } catch (error) {
-    throw new ConnectionLost(error);
+    throw new ResponseLost(error);
   }
 }
 

@@ -9,7 +9,7 @@ import { Palette } from "./palette/palette.tsx";
 import { Icon, type IconName } from "./ui/icon.tsx";
 import { showToast, Toasts } from "./ui/toast.tsx";
 import { Empty } from "./ui/load-error.tsx";
-import { go, useRoute, type Route } from "./route.ts";
+import { go, useRoute, type PageRoute } from "./route.ts";
 import { Keys } from "./keys.tsx";
 import { useShortcuts } from "./shortcut.ts";
 import { theme, turnTheme } from "./theme.ts";
@@ -66,7 +66,7 @@ export function App(): ReactNode {
   );
 }
 
-const titles: Readonly<Record<Route["at"], string>> = {
+const titles: Readonly<Record<PageRoute["at"], string>> = {
   sessions: "Sessions",
   session: "Session",
   search: "Search",
@@ -80,7 +80,7 @@ const titles: Readonly<Record<Route["at"], string>> = {
 };
 
 /** A view derives everything from the route, and may unmount at any time. */
-function View({ route, open }: { readonly route: Route; readonly open: () => void }): ReactNode {
+function View({ route, open }: { readonly route: PageRoute; readonly open: () => void }): ReactNode {
   switch (route.at) {
     case "sessions":
       return <Sessions params={route.params} open={open} />;
@@ -110,7 +110,7 @@ function View({ route, open }: { readonly route: Route; readonly open: () => voi
 }
 
 interface Stop {
-  readonly at: Route["at"];
+  readonly at: PageRoute["at"];
   readonly to: string;
   readonly name: string;
   readonly icon: IconName;
@@ -127,7 +127,7 @@ const nav: readonly Stop[] = [
   { at: "memory", to: "/memory", name: "Memory", icon: "memory", key: "m" },
 ];
 
-function Nav({ route, palette }: { readonly route: Route; readonly palette: () => void }): ReactNode {
+function Nav({ route, palette }: { readonly route: PageRoute; readonly palette: () => void }): ReactNode {
   const chosen = useCell(theme);
   return (
     <nav className="nav" aria-label="Navigation">

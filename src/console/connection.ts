@@ -6,9 +6,9 @@ import { cell } from "./signal.ts";
 import { after } from "./world.ts";
 
 /** `out`: the server is reachable, but rejects the login of this browser. */
-export type Connection = "live" | "lost" | "out";
+export type ConnectionStatus = "live" | "lost" | "out";
 
-export const connection = cell<Connection>("live");
+export const connection = cell<ConnectionStatus>("live");
 /** Why a login ended; null if there was none, or the user logged out. */
 export const why = cell<string | null>(null);
 /** Goes up after each reconnect or login: time to read again. */

@@ -5,7 +5,7 @@
 import { useCallback, useEffect, useRef, useSyncExternalStore } from "react";
 import { connection, mended } from "./connection.ts";
 
-export interface Reading<T> {
+export interface CachedQuery<T> {
   /** The last value; undefined before the first read. */
   readonly value: T | undefined;
   /** Why the last attempt failed; undefined if it did not. */
@@ -14,7 +14,7 @@ export interface Reading<T> {
 }
 
 interface Entry {
-  reading: Reading<unknown>;
+  reading: CachedQuery<unknown>;
   readonly watchers: Set<() => void>;
   load: (() => Promise<unknown>) | null;
   /** Requested while another read was in progress. */
@@ -24,7 +24,7 @@ interface Entry {
 
 const entriesMax = 400;
 const entries = new Map<string, Entry>();
-const nothing: Reading<never> = { value: undefined, error: undefined, isLoading: false };
+const nothing: CachedQuery<never> = { value: undefined, error: undefined, isLoading: false };
 
 function entryOf(key: string): Entry {
   const known = entries.get(key);
@@ -48,7 +48,7 @@ function entryOf(key: string): Entry {
   return made;
 }
 
-function tell(entry: Entry, reading: Reading<unknown>): void {
+function tell(entry: Entry, reading: CachedQuery<unknown>): void {
   entry.reading = reading;
   for (const heard of entry.watchers) heard();
 }
@@ -75,7 +75,7 @@ async function read(entry: Entry): Promise<void> {
 }
 
 /** Reads, and shows the previous value until then. A null key reads nothing. */
-export function useReading<T>(key: string | null, load: () => Promise<T>): Reading<T> {
+export function useReading<T>(key: string | null, load: () => Promise<T>): CachedQuery<T> {
   const latest = useRef(load);
   latest.current = load;
   const watch = useCallback(
@@ -87,14 +87,14 @@ export function useReading<T>(key: string | null, load: () => Promise<T>): Readi
     },
     [key],
   );
-  const get = useCallback((): Reading<unknown> => (key === null ? nothing : entryOf(key).reading), [key]);
+  const get = useCallback((): CachedQuery<unknown> => (key === null ? nothing : entryOf(key).reading), [key]);
   useEffect(() => {
     if (key === null) return;
     const entry = entryOf(key);
     entry.load = () => latest.current();
     if (entry.stale) void read(entry);
   }, [key]);
-  return useSyncExternalStore(watch, get) as Reading<T>;
+  return useSyncExternalStore(watch, get) as CachedQuery<T>;
 }
 
 /** These keys may have changed: visible ones are read again now, others later. */

@@ -11,11 +11,11 @@
 import { cell, useCell } from "./signal.ts";
 
 export const places = ["search", "agents", "triggers", "workers", "cost", "memory", "import"] as const;
-export type Place = (typeof places)[number];
+export type PageName = (typeof places)[number];
 export const aspects = ["transcript", "log", "family", "compare", "merge", "context"] as const;
 export type Aspect = (typeof aspects)[number];
 
-export type Route =
+export type PageRoute =
   | { readonly at: "sessions"; readonly params: URLSearchParams }
   | {
       readonly at: "session";
@@ -24,13 +24,13 @@ export type Route =
       readonly params: URLSearchParams;
     }
   | {
-      readonly at: Place;
+      readonly at: PageName;
       readonly name: string | null;
       readonly params: URLSearchParams;
     }
   | { readonly at: "nowhere"; readonly params: URLSearchParams };
 
-export function routeOf(address: string): Route {
+export function routeOf(address: string): PageRoute {
   const url = new URL(`http://page${address}`);
   const params = url.searchParams;
   const words = url.pathname.split("/").filter((word) => word !== "");
@@ -76,8 +76,8 @@ if (typeof window !== "undefined") window.addEventListener("popstate", () => add
 
 const useAddress = (): string => useCell(address);
 
-let memo: { readonly address: string; readonly route: Route } | null = null;
-export function useRoute(): Route {
+let memo: { readonly address: string; readonly route: PageRoute } | null = null;
+export function useRoute(): PageRoute {
   const now = useAddress();
   if (memo?.address !== now) memo = { address: now, route: routeOf(now) };
   return memo.route;

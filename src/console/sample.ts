@@ -1,6 +1,6 @@
 /** The sample family on this server: creating, resuming and removing it. */
 import { cell, useCell } from "./signal.ts";
-import { refresh, useReading, type Reading } from "./query-cache.ts";
+import { refresh, useReading, type CachedQuery } from "./query-cache.ts";
 import {
   makeSampleFamily,
   removeSampleFamily,
@@ -16,7 +16,7 @@ const underWay = cell<SampleProgress | null>(null);
 export const useSampleProgress = (): SampleProgress | null => useCell(underWay);
 
 /** Whether it exists, and whether its creation was interrupted. */
-export const useSamples = (): Reading<SampleStanding> =>
+export const useSamples = (): CachedQuery<SampleStanding> =>
   useReading("sessions/sample", () => sampleStanding(engine));
 
 /** Creates what is missing, and returns the id of the session to show first. */

@@ -1,7 +1,7 @@
 /** An entry of the event catalog: everything about one event type, except its fold. */
 import * as z from "zod";
 
-export interface Entry<B extends z.ZodType = z.ZodType, C extends z.ZodType = z.ZodType> {
+export interface CatalogEntry<B extends z.ZodType = z.ZodType, C extends z.ZodType = z.ZodType> {
   /** The current version. Older ones are upcast, see upcast.ts. */
   readonly v: number;
   /**
@@ -26,15 +26,15 @@ export interface Entry<B extends z.ZodType = z.ZodType, C extends z.ZodType = z.
 
 /** An event with a content. The content is optional only where its schema says so. */
 export function event<B extends z.ZodType, C extends z.ZodType>(
-  entry: Omit<Entry<B, C>, "v"> & { readonly v?: number },
-): Entry<B, C> {
+  entry: Omit<CatalogEntry<B, C>, "v"> & { readonly v?: number },
+): CatalogEntry<B, C> {
   return { v: 1, ...entry };
 }
 
 /** An event with a body and no content. */
 export function bare<B extends z.ZodType>(
-  entry: Pick<Entry<B, z.ZodUndefined>, "meaning" | "body" | "summary" | "sample">,
-): Entry<B, z.ZodUndefined> {
+  entry: Pick<CatalogEntry<B, z.ZodUndefined>, "meaning" | "body" | "summary" | "sample">,
+): CatalogEntry<B, z.ZodUndefined> {
   const erased = "It has no content, so nothing of it can be erased.";
   return { v: 1, ...entry, erased, content: z.undefined() };
 }

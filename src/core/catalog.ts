@@ -5,7 +5,7 @@
  * (upcast.ts). Bodies are loose objects, so a field of a newer program passes through untouched.
  */
 import * as z from "zod";
-import type { Entry } from "./catalog-entry.ts";
+import type { CatalogEntry } from "./catalog-entry.ts";
 import { sessionEvents } from "./session/events.ts";
 import { branchEvents } from "./branch/events.ts";
 import { turnEvents } from "./turn/events.ts";
@@ -32,7 +32,7 @@ export const sessionSlices = {
   govern: governEvents,
   history: historyEvents,
   proxy: proxyEvents,
-} satisfies Record<string, Record<string, Entry>>;
+} satisfies Record<string, Record<string, CatalogEntry>>;
 
 export const sessionCatalog = {
   ...sessionEvents,
@@ -46,7 +46,7 @@ export const sessionCatalog = {
   ...governEvents,
   ...historyEvents,
   ...proxyEvents,
-} satisfies Record<string, Entry>;
+} satisfies Record<string, CatalogEntry>;
 
 export const workspaceCatalog = workspaceEvents;
 
@@ -63,10 +63,10 @@ export type BodyOf<T extends EventType> = z.infer<Catalog[T]["body"]>;
 /** The content of an event by its type. */
 export type ContentOf<T extends EventType> = z.infer<Catalog[T]["content"]>;
 
-const all = new Map<string, Entry>(Object.entries({ ...sessionCatalog, ...workspaceCatalog }));
+const all = new Map<string, CatalogEntry>(Object.entries({ ...sessionCatalog, ...workspaceCatalog }));
 
 export const eventTypes: readonly EventType[] = [...all.keys()] as EventType[];
-export const entryOf = (type: string): Entry | undefined => all.get(type);
+export const entryOf = (type: string): CatalogEntry | undefined => all.get(type);
 
 /** Records of other programs: stored and passed on; the fold ignores them. */
 export const isForeign = (type: string): boolean => /^x\.[a-z0-9][a-z0-9._-]{0,60}$/.test(type);
@@ -75,7 +75,7 @@ export const isForeign = (type: string): boolean => /^x\.[a-z0-9][a-z0-9._-]{0,6
 export function describeCatalog(): string {
   const sections = Object.entries({ ...sessionSlices, workspace: workspaceEvents }).map(
     ([family, events]) => {
-      const rows = Object.entries<Entry>(events).map(([type, entry]) => describeEvent(type, entry));
+      const rows = Object.entries<CatalogEntry>(events).map(([type, entry]) => describeEvent(type, entry));
       return `## ${family}\n\n${rows.join("\n")}`;
     },
   );
@@ -88,7 +88,7 @@ export function describeCatalog(): string {
   return `${head}\n${sections.join("\n")}`;
 }
 
-function describeEvent(type: string, entry: Entry): string {
+function describeEvent(type: string, entry: CatalogEntry): string {
   const content = entry.content instanceof z.ZodUndefined ? "none" : schemaText(entry.content);
   return [
     `### ${type}\n`,

@@ -21,7 +21,7 @@ export function isOf<T extends SessionEventType>(
 export type Input = EventOf<"input.received"> | EventOf<"message.received">;
 
 /** A call with its approval, start and result. */
-export interface Call {
+export interface CallHistory {
   readonly request: EventOf<"tool.requested">;
   readonly approved?: EventOf<"tool.approved">;
   readonly denied?: EventOf<"tool.denied">;
@@ -39,17 +39,17 @@ interface PlacedEntry {
   readonly isLost: boolean;
 }
 
-export type TranscriptEntry = PlacedEntry &
+export type SessionTranscriptEntry = PlacedEntry &
   (
     | { readonly kind: "input"; readonly input: Input }
     | { readonly kind: "answer"; readonly answer: EventOf<"model.responded"> }
-    | { readonly kind: "call"; readonly call: Call }
+    | { readonly kind: "call"; readonly call: CallHistory }
     | { readonly kind: "note"; readonly event: SessionEvent; readonly text: string }
     | { readonly kind: "lost"; readonly range: Range; readonly isOpen: boolean }
   );
 
 /** A stretch of a log, and the context that the transcript needs. */
-export interface TranscriptSource {
+export interface TranscriptStretch {
   /** Events of `transcriptTypes`, in order, from one position to another. */
   readonly events: readonly SessionEvent[];
   readonly fromSeq: number;
@@ -62,8 +62,8 @@ export interface TranscriptSource {
   readonly unfolded: ReadonlySet<number>;
 }
 
-export interface Transcript {
-  readonly entries: readonly TranscriptEntry[];
+export interface SessionTranscript {
+  readonly entries: readonly SessionTranscriptEntry[];
   /** Inputs that no turn of the stretch consumed, in order. */
   readonly untaken: readonly Input[];
 }
@@ -87,7 +87,7 @@ export const transcriptTypes: readonly string[] = [
   .flatMap((line) => line.split(" "))
   .concat(notedTypes);
 
-export function buildTranscript(source: TranscriptSource): Transcript {
+export function buildTranscript(source: TranscriptStretch): SessionTranscript {
   const lost = lostRanges(source);
   const builder: Builder = {
     source,
@@ -119,9 +119,9 @@ export function buildTranscript(source: TranscriptSource): Transcript {
 }
 
 interface Builder {
-  readonly source: TranscriptSource;
+  readonly source: TranscriptStretch;
   readonly bySeq: ReadonlyMap<number, SessionEvent>;
-  readonly entries: TranscriptEntry[];
+  readonly entries: SessionTranscriptEntry[];
   /** Index of the entry of a call, by the position of its request. */
   readonly calls: Map<number, number>;
   /** Inputs that no turn has consumed yet, by position. */
@@ -180,7 +180,7 @@ function continueCall({ entries, calls }: Builder, event: CallUpdate): void {
   entries[place] = { ...entry, call: { ...entry.call, [part]: event } };
 }
 
-const isCall = (entry: TranscriptEntry, call: string): boolean =>
+const isCall = (entry: SessionTranscriptEntry, call: string): boolean =>
   entry.kind === "call" && entry.call.request.body.call === call;
 
 /** The calls of an answer represent an answer without text. */
@@ -222,7 +222,7 @@ export function lostRanges({
   events,
   toSeq,
   ranges,
-}: Pick<TranscriptSource, "events" | "toSeq" | "ranges">): Ranges {
+}: Pick<TranscriptStretch, "events" | "toSeq" | "ranges">): Ranges {
   const last = ranges.at(-1)?.[1] ?? 0;
   const rewinds: Rewind[] = [];
   for (let place = events.length - 1; place >= 0; place--) {
@@ -266,7 +266,7 @@ export function gapsIn(ranges: Ranges): Ranges {
 }
 
 /** Index of the entry that shows a position, or else of the next entry. */
-export function placeOf(entries: readonly TranscriptEntry[], seq: number): number {
+export function placeOf(entries: readonly SessionTranscriptEntry[], seq: number): number {
   const own = entries.findIndex((entry) => positionsOf(entry).includes(seq));
   if (own !== -1) return own;
   const within = entries.findIndex(
@@ -277,7 +277,7 @@ export function placeOf(entries: readonly TranscriptEntry[], seq: number): numbe
   return next === -1 ? entries.length - 1 : next;
 }
 
-function positionsOf(entry: TranscriptEntry): readonly number[] {
+function positionsOf(entry: SessionTranscriptEntry): readonly number[] {
   if (entry.kind === "input") return [entry.input.seq, entry.seq];
   if (entry.kind !== "call") return entry.kind === "lost" ? [] : [entry.seq];
   return Object.values(entry.call).map((event: { readonly seq: number }) => event.seq);
@@ -286,7 +286,7 @@ function positionsOf(entry: TranscriptEntry): readonly number[] {
 export type Phase = "asked" | "waiting" | "running" | "denied" | "ok" | "error" | "unknown" | "skipped";
 
 /** State of a call. */
-export function phaseOf({ request, approved, denied, started, settled }: Call): Phase {
+export function phaseOf({ request, approved, denied, started, settled }: CallHistory): Phase {
   if (settled !== undefined) return denied === undefined ? settled.body.status : "denied";
   if (denied !== undefined) return "denied";
   if (started !== undefined) return "running";

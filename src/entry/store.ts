@@ -57,4 +57,4 @@ export type { Snapshot, SnapshotStore } from "../store/port/snapshot.ts";
 export type { Store } from "../store/port.ts";
 export type { Capability } from "../store/capabilities.ts";
 export { registerStore } from "../store/registry.ts";
-export type { Answer, QueryOptions } from "../store/sql/query-result.ts";
+export type { QueryRows, QueryOptions } from "../store/sql/query-result.ts";

@@ -27,14 +27,14 @@ import {
   type ModelProgress,
 } from "./port.ts";
 import { mayReason, readProgress, reasonsByDefault } from "./progress.ts";
-import { makePrompt, type Prompt, type Wire } from "./prompt.ts";
+import { makePrompt, type Prompt, type ProviderApi } from "./prompt.ts";
 import { loadLanguageModel } from "./provider.ts";
 import { withinReserve } from "./thinking-budget.ts";
 
 export interface AiSdkOptions {
   /** `provider/model`. */
   readonly name: string;
-  readonly wire: Wire;
+  readonly wire: ProviderApi;
   /** The base URL of the provider's paths, with its API version. */
   readonly url: string;
   /** Not all servers need one. */

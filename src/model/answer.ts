@@ -27,26 +27,29 @@ export interface AnswerReader {
   answer(sent: string | null): ModelAnswer;
 }
 
-interface Draft {
+interface BlockDraft {
   readonly type: "text" | "reasoning";
   readonly pieces: string[];
   metadata: Metadata | undefined;
 }
 
-type Spoken = Extract<LanguageModelV4StreamPart, { type: `${Draft["type"]}-${"start" | "delta" | "end"}` }>;
+type TextStreamPart = Extract<
+  LanguageModelV4StreamPart,
+  { type: `${BlockDraft["type"]}-${"start" | "delta" | "end"}` }
+>;
 type AnswerEnd = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
 
 export function readAnswer(toolOf: (name: string) => string): AnswerReader {
-  const blocks: (Draft | Extract<AnswerBlock, { type: "tool-call" }>)[] = [];
-  const open = new Map<string, Draft>();
+  const blocks: (BlockDraft | Extract<AnswerBlock, { type: "tool-call" }>)[] = [];
+  const open = new Map<string, BlockDraft>();
   const announced = new Set<string>();
   let end: AnswerEnd | null = null;
 
   /** Block ids may repeat in sequence, so a start always begins a new block. */
-  const speak = (type: Draft["type"], part: Spoken): ModelDelta | null => {
+  const speak = (type: BlockDraft["type"], part: TextStreamPart): ModelDelta | null => {
     const key = `${type} ${part.id}`;
     const known = part.type.endsWith("-start") ? undefined : open.get(key);
-    const draft: Draft = known ?? { type, pieces: [], metadata: undefined };
+    const draft: BlockDraft = known ?? { type, pieces: [], metadata: undefined };
     if (known === undefined) {
       blocks.push(draft);
       open.set(key, draft);
@@ -124,7 +127,7 @@ function wholeAnswer(
   return { blocks, finish: finishOf(end.finishReason, blocks), usage: usageOf(end.usage), sent };
 }
 
-function sealed(block: Draft | AnswerBlock): AnswerBlock[] {
+function sealed(block: BlockDraft | AnswerBlock): AnswerBlock[] {
   if (!("pieces" in block)) return [block];
   const text = storable(block.pieces.join(""));
   const metadata = block.metadata === undefined ? {} : { metadata: block.metadata };

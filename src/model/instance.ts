@@ -2,7 +2,7 @@
 import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from "@ai-sdk/provider";
 import { SkeinError } from "../core/error.ts";
 import type { LanguageModelInstance } from "./language-model-instance.ts";
-import type { Wire } from "./prompt.ts";
+import type { ProviderApi } from "./prompt.ts";
 
 /** By their names: `openai.responses` and `gpt-5` give `openai/gpt-5`. */
 export function instancesByName(
@@ -35,7 +35,7 @@ function nameOf(instance: Partial<LanguageModelInstance> | null): string {
 }
 
 /** How a context is put for a model; what is careful enough for all, where the provider is not known. */
-export function wireOf(name: string): Wire {
+export function wireOf(name: string): ProviderApi {
   const [provider] = name.split("/");
   return provider === "anthropic" || provider === "openai" || provider === "google" ? provider : "compatible";
 }

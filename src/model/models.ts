@@ -10,7 +10,7 @@ import { builtInProviders, hasAddress, providerHint, variablePrefix } from "./mo
 import type { BuiltInProvider, ConfiguredFacts, ModelConfig } from "./model-config.ts";
 import catalog from "./models.json" with { type: "json" };
 import type { Model, ModelFacts, ModelListing, Models } from "./port.ts";
-import type { Wire } from "./prompt.ts";
+import type { ProviderApi } from "./prompt.ts";
 import { trimEndOf } from "../core/text/trim.ts";
 
 export interface ModelsOptions {
@@ -84,7 +84,7 @@ export function makeModels({ env, config = {}, offline, instances = [] }: Models
 
 interface Provider {
   readonly name: string;
-  readonly wire: Wire;
+  readonly wire: ProviderApi;
   readonly url: string;
   readonly key: string | undefined;
   /** Where its key is set. */

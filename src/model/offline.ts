@@ -7,7 +7,7 @@ import type { ContextPart } from "../core/context/part.ts";
 import { limit } from "../core/limit.ts";
 import { estimateTokens, roughTokens } from "../core/context/token-count.ts";
 import { messagesOf, textOf } from "./offline/known.ts";
-import { isLost, planOf, toolsOf, type Plan } from "./offline/plan.ts";
+import { isLost, planOf, toolsOf, type OfflinePlan } from "./offline/plan.ts";
 import { answerTo, helpText, introduction, missingText, outcomeText } from "./offline/reply.ts";
 import { isProseRequest, proseOf } from "./offline/prose.ts";
 import { isSummaryRequest, summaryOf } from "./offline/summary.ts";
@@ -107,7 +107,7 @@ function introduced(parts: readonly ContextPart[], paragraphs: readonly string[]
   return [...(isKnown ? [] : [introduction]), ...paragraphs].join("\n\n");
 }
 
-function replyTo(plan: Plan, parts: readonly ContextPart[]): string[] {
+function replyTo(plan: OfflinePlan, parts: readonly ContextPart[]): string[] {
   const { clauses, groups, begun, done, isStopped, missing } = plan;
   const said = (is: string): string[] => clauses.filter((one) => one.is === is).map((one) => one.said);
   const answers = said("question").map(

@@ -5,7 +5,7 @@
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { Settings } from "../core/context/part.ts";
 import type { ModelProgress, TokenUsage } from "./port.ts";
-import type { Wire } from "./prompt.ts";
+import type { ProviderApi } from "./prompt.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -14,7 +14,7 @@ export interface ProgressReader {
   take(part: LanguageModelV4StreamPart): ModelProgress | null;
 }
 
-export function readProgress(wire: Wire): ProgressReader {
+export function readProgress(wire: ProviderApi): ProgressReader {
   let begun = false;
   let reported: TokenUsage | null = null;
 
@@ -44,7 +44,7 @@ export function readProgress(wire: Wire): ProgressReader {
 }
 
 /** Whether the model may reason without showing all of it, by its settings or by default. */
-export function mayReason(wire: Wire, name: string, reasoning: Settings["reasoning"]): boolean {
+export function mayReason(wire: ProviderApi, name: string, reasoning: Settings["reasoning"]): boolean {
   if (reasoning !== undefined) return reasoning !== "none";
   switch (wire) {
     case "anthropic":
@@ -62,7 +62,7 @@ export function mayReason(wire: Wire, name: string, reasoning: Settings["reasoni
 export const reasonsByDefault = /claude-(fable-5-[12]|opus-5-5|sonnet-5-5)/;
 
 /** The usage in a raw event of the provider; null if it has none. */
-function reportedUsage(wire: Wire, raw: unknown, before: TokenUsage | null): TokenUsage | null {
+function reportedUsage(wire: ProviderApi, raw: unknown, before: TokenUsage | null): TokenUsage | null {
   const event = fieldsOf(raw);
   switch (wire) {
     case "anthropic": {

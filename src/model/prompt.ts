@@ -28,7 +28,7 @@ import { SkeinError } from "../core/error.ts";
 import { ModelError, type ModelCall } from "./port.ts";
 
 /** The protocol of a provider. `compatible` is Chat Completions, which many servers speak. */
-export type Wire = "anthropic" | "openai" | "google" | "compatible";
+export type ProviderApi = "anthropic" | "openai" | "google" | "compatible";
 
 export interface Prompt {
   readonly messages: LanguageModelV4Prompt;
@@ -38,7 +38,10 @@ export interface Prompt {
   readonly toolOf: (name: string) => string;
 }
 
-export async function makePrompt(call: Pick<ModelCall, "parts" | "blob">, wire: Wire): Promise<Prompt> {
+export async function makePrompt(
+  call: Pick<ModelCall, "parts" | "blob">,
+  wire: ProviderApi,
+): Promise<Prompt> {
   const settings = call.parts.findLast((part) => part.part === "settings")?.settings;
   const tools = call.parts.findLast((part) => part.part === "tools")?.tools ?? [];
   const reader: Reader = { wire, images: settings?.images ?? false, blob: call.blob };
@@ -53,7 +56,7 @@ export async function makePrompt(call: Pick<ModelCall, "parts" | "blob">, wire: 
 }
 
 interface Reader {
-  readonly wire: Wire;
+  readonly wire: ProviderApi;
   readonly images: boolean;
   readonly blob: ModelCall["blob"];
 }
@@ -62,7 +65,7 @@ type UserContent = LanguageModelV4TextPart | LanguageModelV4FilePart;
 type AssistantContent = Extract<LanguageModelV4Message, { role: "assistant" }>["content"];
 
 /** One per part, except where many servers' templates accept only one: there they are joined. */
-function systemMessages(parts: readonly ContextPart[], wire: Wire): LanguageModelV4Message[] {
+function systemMessages(parts: readonly ContextPart[], wire: ProviderApi): LanguageModelV4Message[] {
   const texts = parts.flatMap((part) => (part.part === "system" && !isBlank(part.text) ? [part.text] : []));
   const joined = wire === "compatible" && texts.length > 0 ? [texts.join("\n\n")] : texts;
   return joined.map((content) => ({ role: "system", content }));
@@ -155,7 +158,7 @@ async function resultMessages(
 function resultPart(
   result: ResultBlock,
   images: readonly UserContent[],
-  wire: Wire,
+  wire: ProviderApi,
 ): LanguageModelV4ToolResultPart {
   const said = isBlank(result.text) ? "(no output)" : result.text;
   const name = { type: "tool-result", toolCallId: result.call, toolName: wireName(result.tool) } as const;
@@ -168,7 +171,7 @@ function resultPart(
   return { ...name, output: { type: "content", value: [text(said), ...images] } };
 }
 
-const imageTypes: Readonly<Record<Wire, readonly string[]>> = {
+const imageTypes: Readonly<Record<ProviderApi, readonly string[]>> = {
   anthropic: ["image/png", "image/jpeg", "image/gif", "image/webp"],
   openai: ["image/png", "image/jpeg", "image/gif", "image/webp"],
   google: ["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"],

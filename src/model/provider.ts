@@ -1,11 +1,11 @@
 /** The language model of a provider's package, imported on first use. */
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { Wire } from "./prompt.ts";
+import type { ProviderApi } from "./prompt.ts";
 
 export interface LanguageModelOptions {
   /** The configured name of a Chat Completions server. */
   readonly provider: string;
-  readonly wire: Wire;
+  readonly wire: ProviderApi;
   readonly modelId: string;
   readonly url: string;
   readonly key: string | undefined;

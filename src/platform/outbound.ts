@@ -19,10 +19,10 @@ export interface Outbound {
   /** Whether addresses of this machine and of private networks may be called, too. */
   readonly allowPrivate: boolean;
   /** All addresses of a name. */
-  readonly resolve?: (host: string) => Promise<readonly Address[]>;
+  readonly resolve?: (host: string) => Promise<readonly ResolvedAddress[]>;
 }
 
-export interface Address {
+export interface ResolvedAddress {
   readonly address: string;
   readonly family: number;
 }
@@ -88,7 +88,10 @@ const rejectOn = (signal: AbortSignal): Promise<never> =>
   });
 
 /** The first of its addresses, if none of them is private. */
-async function addressFor({ allowPrivate, resolve = resolveName }: Outbound, host: string): Promise<Address> {
+async function addressFor(
+  { allowPrivate, resolve = resolveName }: Outbound,
+  host: string,
+): Promise<ResolvedAddress> {
   const bare = host.replace(/^\[|\]$/g, "");
   const found = isIP(bare) === 0 ? await resolve(bare) : [{ address: bare, family: isIP(bare) }];
   const [first] = found;
@@ -99,11 +102,11 @@ async function addressFor({ allowPrivate, resolve = resolveName }: Outbound, hos
   });
 }
 
-const resolveName = (host: string): Promise<readonly Address[]> => lookUp(host, { all: true });
+const resolveName = (host: string): Promise<readonly ResolvedAddress[]> => lookUp(host, { all: true });
 
 function send(
   url: URL,
-  { address, family }: Address,
+  { address, family }: ResolvedAddress,
   given: {
     readonly body: string;
     readonly headers: Readonly<Record<string, string>>;

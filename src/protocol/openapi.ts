@@ -202,7 +202,7 @@ function withItems(schema: unknown): unknown {
   return { ...rest, items, minItems: prefixItems.length, maxItems: prefixItems.length };
 }
 
-interface Beside {
+interface ExtraRoute {
   readonly id: string;
   readonly summary: string;
   readonly parameters?: readonly Json[];
@@ -212,7 +212,7 @@ interface Beside {
   readonly answers: Json;
 }
 
-const describeBeside = ({ id, summary, parameters = [], body, open = false, answers }: Beside): Json => ({
+const describeBeside = ({ id, summary, parameters = [], body, open = false, answers }: ExtraRoute): Json => ({
   operationId: `server.${id}`,
   tags: ["server"],
   summary,
@@ -253,13 +253,13 @@ function describeBesides(): Json {
     type: "object",
     properties: { session: { type: "string" }, duplicate: { type: "boolean" } },
   };
-  const gets: Readonly<Record<string, Beside>> = {
+  const gets: Readonly<Record<string, ExtraRoute>> = {
     [mePath]: { id: "me", summary, answers: jsonAnswer(200, schemaOf(answer, "output")) },
     "/metrics": { id: "metrics", summary: "Figures for Prometheus.", answers: text },
     "/healthz": { id: "healthz", summary: "Whether the process lives.", open: true, answers: isUp },
     "/readyz": { id: "readyz", summary: "Whether the store answers.", open: true, answers: isUp },
   };
-  const posts: Readonly<Record<string, Beside>> = {
+  const posts: Readonly<Record<string, ExtraRoute>> = {
     "/v1/login": {
       id: "login",
       summary: "Logs a page in: from the token in Authorization to a cookie.",
@@ -276,7 +276,7 @@ function describeBesides(): Json {
       answers: jsonAnswer(202, took),
     },
   };
-  const described = (method: string, all: Readonly<Record<string, Beside>>): [string, Json][] =>
+  const described = (method: string, all: Readonly<Record<string, ExtraRoute>>): [string, Json][] =>
     Object.entries(all).map(([path, one]) => [path, { [method]: describeBeside(one) }]);
   return Object.fromEntries([...described("get", gets), ...described("post", posts)]);
 }

@@ -8,7 +8,7 @@ import type { Models } from "../model/port.ts";
 import type { Store } from "../store/port.ts";
 import type { ToolSource } from "../tool/port.ts";
 import type { Signer } from "./transfer/bundle.ts";
-import type { Live } from "./turn/live.ts";
+import type { LiveHub } from "./turn/live.ts";
 import type { DefinedAgents } from "./workspace/agents.ts";
 import type { MemoryReader } from "./workspace/memory.ts";
 import type { Runs } from "./turn/active-runs.ts";
@@ -92,7 +92,7 @@ export interface Deps {
   readonly cache: EventCache;
   readonly memory: MemoryReader;
   readonly tokens: TokenReader;
-  readonly live: Live;
+  readonly live: LiveHub;
   readonly runs: Runs;
   /** The id of a session that this call makes, if it derives from the caller's key; see request-scope.ts. */
   readonly newSession?: () => SessionId;

@@ -16,7 +16,7 @@ export const agrees = (headSeq: number, hash: string | undefined, expect: Expect
   return headSeq === expect.seq && (expect.hash ?? hash) === hash;
 };
 
-export type Refusal = Exclude<Outcome, { kind: "ok" | "unknown" }>;
+export type AppendRefusal = Exclude<Outcome, { kind: "ok" | "unknown" }>;
 
 /** What a driver knows of the log of a part, read under the lock of its head. */
 export interface LogFacts {
@@ -36,7 +36,7 @@ export function judgePart(
   part: Part,
   { head, taken, closed }: LogFacts,
   seqOfKey: (key: string) => number | undefined,
-): Refusal | SkeinError | null {
+): AppendRefusal | SkeinError | null {
   const { session, expect, epoch } = part;
   if (closed !== null && part.drop !== true) return closedError(session, closed);
   if (head === null) {

@@ -4,7 +4,7 @@ import type { IndexEntry, ScheduledRow, Store } from "./port.ts";
 /** A worker without a heartbeat for so long disappears from the list. */
 export const goneMs = 3_600_000;
 
-export type Scheduling = Pick<
+export type WorkerStore = Pick<
   Store,
   "due" | "nextDue" | "leased" | "scheduled" | "beat" | "workers" | "announce" | "servers"
 >;

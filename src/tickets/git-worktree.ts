@@ -16,7 +16,7 @@ interface Answer {
   readonly stderr: string;
 }
 
-export interface Repository {
+export interface PlanRepository {
   /** The top of its working tree, with links resolved. */
   readonly top: string;
   /** The commit at which tickets without predecessors begin. */
@@ -101,7 +101,7 @@ export async function repositoryOf(
   world: World,
   directory: string,
   ref: string | undefined,
-): Promise<Repository> {
+): Promise<PlanRepository> {
   const found = await git(world, directory, ["rev-parse", "--show-toplevel"]);
   if (found.code !== 0) {
     const isForeign = /dubious ownership|safe\.directory/.test(found.stderr);
@@ -161,7 +161,7 @@ interface WorktreeRequest {
 /** One process at a time makes worktrees in a repository. */
 export async function inTurn<Result>(
   world: World,
-  { top }: Repository,
+  { top }: PlanRepository,
   work: () => Promise<Result>,
 ): Promise<Result> {
   await ignoreFolder(top);
@@ -175,7 +175,7 @@ export async function inTurn<Result>(
  */
 export async function makeWorktree(
   world: World,
-  { top, base }: Repository,
+  { top, base }: PlanRepository,
   { plan, id, after, isBegun }: WorktreeRequest,
 ): Promise<Worktree> {
   const branch = branchOf(plan, id);
@@ -207,7 +207,7 @@ export async function makeWorktree(
  */
 export async function restoreWorktree(
   world: World,
-  { top }: Repository,
+  { top }: PlanRepository,
   { plan, id, branch }: { readonly plan: string; readonly id: string; readonly branch: string },
 ): Promise<void> {
   const directory = worktreeDirectory(top, plan, id);

@@ -23,7 +23,7 @@ export interface Ticket {
 }
 
 /** A plan as written, before validation. */
-export interface Draft {
+export interface PlanDraft {
   readonly name: string | null;
   readonly tickets: readonly Ticket[];
 }

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { quote } from "../core/ids.ts";
 import { checkShape } from "../core/text/shape.ts";
 import { errorText } from "../core/first-error.ts";
-import { mistake, type Draft, type Ticket } from "./plan-draft.ts";
+import { mistake, type PlanDraft, type Ticket } from "./plan-draft.ts";
 
 const Amount = z.number().min(0, "limits are not negative");
 
@@ -34,7 +34,7 @@ const Whole = z.strictObject({
   tickets: z.array(z.unknown()).readonly(),
 });
 
-export function readJson(text: string, file: string): Draft {
+export function readJson(text: string, file: string): PlanDraft {
   const plain = text.replace(/^\uFEFF/, "");
   const value = parse(plain, file);
   const whole = Array.isArray(value)

@@ -5,7 +5,7 @@
 import type { Budget } from "../core/budget/commands.ts";
 import { quote } from "../core/ids.ts";
 import { agentHint, isAgentWord } from "../core/workspace/agent.ts";
-import { mistake, slug, type Draft, type Ticket } from "./plan-draft.ts";
+import { mistake, slug, type PlanDraft, type Ticket } from "./plan-draft.ts";
 import { trimEndOf, trimStartOf } from "../core/text/trim.ts";
 import { pairOf } from "../core/text/pair.ts";
 
@@ -31,7 +31,7 @@ const headingPattern = /^ {0,3}(#{1,6})[ \t]+(.*)$/s;
 const itemPattern = /^(?:[-*+]|\d{1,9}[.)])[ \t]+\[([ xX])\][ \t]+(.*)$/s;
 const fencePattern = /^\s*(`{3,}|~{3,})/;
 
-export function readMarkdown(text: string, file: string): Draft {
+export function readMarkdown(text: string, file: string): PlanDraft {
   const lines = linesOf(text);
   const starts = lines.flatMap((line, place) => startAt(line, place) ?? []);
   const headings = starts.filter(({ level }) => level > 0);

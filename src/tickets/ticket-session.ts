@@ -13,13 +13,13 @@ import { limit } from "../core/limit.ts";
 import type { Ticket } from "./plan-draft.ts";
 import type { Engine } from "../runtime/engine/engine.ts";
 import { realWorld } from "../runtime/world.ts";
-import { inTurn, makeWorktree, type Repository, type Worktree } from "./git-worktree.ts";
+import { inTurn, makeWorktree, type PlanRepository, type Worktree } from "./git-worktree.ts";
 import { textMark, type TicketRow } from "./ticket-status.ts";
 
 const world = realWorld();
 
 /** The options that all tickets of a run share. */
-export interface Manner {
+export interface TicketRunSettings {
   readonly plan: string;
   readonly agent: string | undefined;
   readonly model: string | undefined;
@@ -28,14 +28,14 @@ export interface Manner {
   /** Their working directory, unless each has a worktree. */
   readonly directory: string;
   /** Null: without worktrees. */
-  readonly repository: Repository | null;
+  readonly repository: PlanRepository | null;
 }
 
 /** Opens the session of a ticket. `before` are the rows of its predecessors. */
 export async function beginTicket(
   engine: Engine,
   ticket: Ticket,
-  manner: Manner,
+  manner: TicketRunSettings,
   { last, before }: { readonly last: TicketRow; readonly before: readonly TicketRow[] },
 ): Promise<SessionId> {
   const worktree = await worktreeOf(engine, ticket, manner, { last, before });
@@ -114,7 +114,7 @@ const pointed = "Your instructions say what is to be done.";
 async function worktreeOf(
   engine: Engine,
   { id, after }: Ticket,
-  { plan, repository }: Manner,
+  { plan, repository }: TicketRunSettings,
   { last, before }: { readonly last: TicketRow; readonly before: readonly TicketRow[] },
 ): Promise<Worktree | SessionId | null> {
   if (repository === null) return null;
@@ -126,7 +126,7 @@ async function worktreeOf(
   });
 }
 
-function constraintsOf({ id }: Ticket, { plan }: Manner, worktree: Worktree | null): string[] {
+function constraintsOf({ id }: Ticket, { plan }: TicketRunSettings, worktree: Worktree | null): string[] {
   const own = `This is ticket ${id} of the plan ${plan}. Do what it asks for, and nothing else of the plan.`;
   if (worktree === null) return [own];
   return [
@@ -154,7 +154,7 @@ const labelsOf = (
  */
 function bindingsOf(
   own: readonly Binding[],
-  { bind, directory, repository }: Manner,
+  { bind, directory, repository }: TicketRunSettings,
   worktree: Worktree | null,
 ): Binding[] {
   const moved = (path: string): string => {

@@ -42,7 +42,7 @@ export interface TicketRow {
 /** The next action for an idle ticket. */
 type Due = "tell" | "finish" | "fail" | null;
 
-export interface Standing {
+export interface TicketStanding {
   readonly row: TicketRow;
   readonly due: Due;
   /** The position of this reading. */
@@ -86,12 +86,12 @@ export const textMark = (ticket: Ticket): string =>
 /** What the runner of a plan knows besides the store. */
 export interface PlanKnowledge {
   /** Failures of this run that are not in the store. */
-  readonly troubles: ReadonlyMap<string, Trouble>;
+  readonly troubles: ReadonlyMap<string, TicketTrouble>;
   /** Closed sessions: they are read once. */
-  readonly over: Map<SessionId, Standing>;
+  readonly over: Map<SessionId, TicketStanding>;
 }
 
-export interface Trouble {
+export interface TicketTrouble {
   readonly status: "failed" | "blocked";
   readonly why: string;
 }
@@ -101,9 +101,9 @@ export async function standingsOf(
   engine: Engine,
   plan: Plan,
   known: PlanKnowledge = { troubles: new Map(), over: new Map() },
-): Promise<readonly Standing[]> {
+): Promise<readonly TicketStanding[]> {
   const begun = await begunOf(engine, plan.name);
-  const found = new Map<string, Standing>();
+  const found = new Map<string, TicketStanding>();
   for (const ticket of plan.tickets) {
     const one = begun.get(ticket.id);
     const trouble = known.troubles.get(ticket.id);
@@ -120,7 +120,7 @@ export async function standingsOf(
 }
 
 /** The status of a ticket without a session, if it depends on no others; null otherwise. */
-function unopened(ticket: Ticket, trouble: Trouble | undefined): Standing | null {
+function unopened(ticket: Ticket, trouble: TicketTrouble | undefined): TicketStanding | null {
   const row = nothingBegun(ticket);
   if (ticket.done === true)
     return { row: { ...row, status: "done", why: "ticked off in the plan" }, due: null, seq: 0 };
@@ -132,7 +132,7 @@ async function opened(
   ticket: Ticket,
   begun: StartedTicket,
   { over: ended }: PlanKnowledge,
-): Promise<Standing> {
+): Promise<TicketStanding> {
   const before = ended.get(begun.session);
   if (before !== undefined) return before;
   const now = await standingOf(engine, ticket, begun);
@@ -186,7 +186,7 @@ function notBegun(ticket: Ticket, others: Others): TicketRow {
   return { ...row, status: "waiting", why: `after ${named.join(", ")}` };
 }
 
-async function standingOf(engine: Engine, ticket: Ticket, begun: StartedTicket): Promise<Standing> {
+async function standingOf(engine: Engine, ticket: Ticket, begun: StartedTicket): Promise<TicketStanding> {
   const { session, attempt, branch, text } = begun;
   const handle = await engine.session(session);
   const state = await handle.fold();

@@ -16,14 +16,14 @@ import { agentHint, isAgentWord } from "../core/workspace/agent.ts";
 import { checkPlan, type Plan } from "./plan.ts";
 import type { Ticket } from "./plan-draft.ts";
 import { checkBinding, checkBudget } from "../runtime/options.ts";
-import { agentNamed, beginTicket, messageTicket, type Manner } from "./ticket-session.ts";
+import { agentNamed, beginTicket, messageTicket, type TicketRunSettings } from "./ticket-session.ts";
 import { commitAll, inTurn, repositoryOf, restoreWorktree, worktreeDirectory } from "./git-worktree.ts";
 import {
   standingsOf,
   type PlanKnowledge,
-  type Standing,
+  type TicketStanding,
   type TicketRow,
-  type Trouble,
+  type TicketTrouble,
 } from "./ticket-status.ts";
 import type { Engine } from "../runtime/engine/engine.ts";
 import type { Session } from "../runtime/engine/session.ts";
@@ -101,7 +101,7 @@ export async function runPlan(
 }
 
 /** Anything missing is reported before anything is created. */
-async function mannerOf(engine: Engine, plan: Plan, options: RunPlanOptions): Promise<Manner> {
+async function mannerOf(engine: Engine, plan: Plan, options: RunPlanOptions): Promise<TicketRunSettings> {
   checkOptions("tickets", options, [...known, "retry", "dryRun", "signal", "tell", "note"]);
   checkPlan(plan);
   const { agent, model, parallel = 1, bind = [], budget, worktrees = false, base } = options;
@@ -148,11 +148,11 @@ async function folderAt(path: string): Promise<string> {
 class PlanRun {
   readonly #engine: Engine;
   readonly #plan: Plan;
-  readonly #manner: Manner;
+  readonly #manner: TicketRunSettings;
   readonly #options: RunPlanOptions;
   readonly #parallel: number;
   readonly #tickets: ReadonlyMap<string, Ticket>;
-  readonly #troubles = new Map<string, Trouble>();
+  readonly #troubles = new Map<string, TicketTrouble>();
   readonly #known: PlanKnowledge = { troubles: this.#troubles, over: new Map() };
   /** Failed tickets to start again, once each. */
   readonly #again = new Set<string>();
@@ -162,7 +162,7 @@ class PlanRun {
   readonly #placed = new Set<SessionId>();
   #going: readonly SessionId[] = [];
 
-  constructor(engine: Engine, plan: Plan, manner: Manner, options: RunPlanOptions) {
+  constructor(engine: Engine, plan: Plan, manner: TicketRunSettings, options: RunPlanOptions) {
     this.#engine = engine;
     this.#plan = plan;
     this.#manner = manner;
@@ -205,7 +205,7 @@ class PlanRun {
     return (await this.#look()).map(({ row }) => row);
   }
 
-  async #look(): Promise<readonly Standing[]> {
+  async #look(): Promise<readonly TicketStanding[]> {
     let found = await standingsOf(this.#engine, this.#plan, this.#known);
     if (await this.#place(found)) found = await standingsOf(this.#engine, this.#plan, this.#known);
     const standings = found.map((one) => {
@@ -220,7 +220,7 @@ class PlanRun {
   }
 
   /** Restores the worktrees of sessions about to run. True if one cannot be restored. */
-  async #place(standings: readonly Standing[]): Promise<boolean> {
+  async #place(standings: readonly TicketStanding[]): Promise<boolean> {
     const { repository, plan } = this.#manner;
     const before = this.#troubles.size;
     for (const { row } of standings) {
@@ -236,7 +236,7 @@ class PlanRun {
   }
 
   /** Does the runner's share of the work. True if it changed something: then all is read again. */
-  async #act(standings: readonly Standing[]): Promise<boolean> {
+  async #act(standings: readonly TicketStanding[]): Promise<boolean> {
     const due = standings.filter((one) => one.due !== null);
     for (const one of due) await this.#try(one.row, "blocked", () => this.#rest(one));
     if (due.length > 0) return true;
@@ -249,7 +249,11 @@ class PlanRun {
   }
 
   /** A failure of one ticket does not affect the others. */
-  async #try({ ticket }: TicketRow, status: Trouble["status"], work: () => Promise<void>): Promise<void> {
+  async #try(
+    { ticket }: TicketRow,
+    status: TicketTrouble["status"],
+    work: () => Promise<void>,
+  ): Promise<void> {
     try {
       await work();
     } catch (error) {
@@ -275,7 +279,7 @@ class PlanRun {
   }
 
   /** An idle session: gets its first input if it has none, or is closed. */
-  async #rest({ row, due }: Standing): Promise<void> {
+  async #rest({ row, due }: TicketStanding): Promise<void> {
     const { session } = row;
     if (session === null) return;
     if (due === "tell") return messageTicket(this.#engine, session, this.#ticket(row));

@@ -5,12 +5,12 @@ import { defineTool } from "./define.ts";
 import { secretsOf } from "./environment.ts";
 import { ToolOutput, type StoredBinding, type OuterTool, type ToolWorld } from "./port.ts";
 import { openPostgres } from "./postgres-query.ts";
-import { rowsLimit, rowsText, type Rows } from "./rows.ts";
+import { rowsLimit, rowsText, type StatementRows } from "./rows.ts";
 import { openSqlite } from "./sqlite-query.ts";
 
 const databaseLimit = { sqlCharsMax: 20_000, timeoutMsDefault: 30_000, timeoutMsMax: 600_000 } as const;
 
-export interface Database {
+export interface BoundDatabase {
   readonly name: string;
   readonly kind: "SQLite" | "PostgreSQL";
   readonly mode: "read" | "write";
@@ -19,7 +19,7 @@ export interface Database {
   query(
     sql: string,
     options: { readonly rowsMax: number; readonly timeoutMs: number; readonly signal: AbortSignal },
-  ): Promise<Rows>;
+  ): Promise<StatementRows>;
 }
 
 /** Empty without a database. The stack closes what is opened. */
@@ -71,7 +71,7 @@ async function openDatabase(
   world: ToolWorld,
   bound: StoredBinding,
   { opened, writable }: { readonly opened: AsyncDisposableStack; readonly writable: readonly string[] },
-): Promise<Database> {
+): Promise<BoundDatabase> {
   const { name, mode, path, url } = bound;
   const mayWrite = mode === "write";
   const timeoutMs = timeoutOf(bound);

@@ -21,7 +21,7 @@ import {
   spotOf,
   whereabouts,
 } from "./root.ts";
-import type { Directory, Root, Spot } from "./root.ts";
+import type { Directory, Root, RequestedPath } from "./root.ts";
 
 const searchLimit = {
   foundMax: 1_000,
@@ -130,7 +130,7 @@ async function grepFile(
 
 /** Files that path rules forbid: they are left out, and the model learns how many. */
 export function makeDenied(isPathDenied: ToolCall["isPathDenied"]): {
-  readonly has: (spot: Spot) => boolean;
+  readonly has: (spot: RequestedPath) => boolean;
   readonly note: () => string;
 } {
   let count = 0;
@@ -161,7 +161,7 @@ function report(found: readonly string[], walked: WalkEntry, nothing: string): s
 }
 
 interface SearchHit {
-  readonly spot: Spot;
+  readonly spot: RequestedPath;
   readonly directory: Directory;
   readonly name: string;
   /** Its path relative to the start of the search. */
@@ -201,7 +201,7 @@ async function search(
   return "all";
 }
 
-async function searchFrom(spot: Spot, walk: Walk): Promise<WalkEntry> {
+async function searchFrom(spot: RequestedPath, walk: Walk): Promise<WalkEntry> {
   if (spot.steps.length > 0) {
     await using directory = await enter(spot);
     const name = directory.last;

@@ -7,11 +7,11 @@ import { constants } from "node:fs";
 import { copyFile, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isSameVersion, type FileChange, type FileVersion } from "../core/tool/file-version.ts";
-import { isHidden, sightOf, treeLimit, type Look, type Sight } from "./file-tree.ts";
+import { isHidden, sightOf, treeLimit, type TreeScan, type FileStatus } from "./file-tree.ts";
 import type { FileBlobs, FileTree } from "./port.ts";
 
 /** A path at that time, and its copy; a file without one was unreadable. */
-export interface Entry extends Sight {
+export interface ShelfEntry extends FileStatus {
   readonly copy?: string;
   /** It was copied so soon after a change that it may have changed again unnoticed. */
   readonly isDoubtful: boolean;
@@ -20,15 +20,15 @@ export interface Entry extends Sight {
 /** The difference to the previous scan. */
 interface Step {
   readonly path: string;
-  readonly was: Entry | undefined;
-  readonly is: Entry | undefined;
+  readonly was: ShelfEntry | undefined;
+  readonly is: ShelfEntry | undefined;
 }
 
 export class Shelf {
   readonly tree: FileTree;
   readonly #directory: string;
   readonly #now: () => number;
-  readonly #entries: Map<string, Entry>;
+  readonly #entries: Map<string, ShelfEntry>;
   #hidden: ReadonlySet<string>;
   #copies: number;
   #stale: string[] = [];
@@ -40,7 +40,7 @@ export class Shelf {
       readonly directory: string;
       readonly prefix: string;
       readonly now: () => number;
-      readonly entries?: readonly (readonly [string, Entry])[];
+      readonly entries?: readonly (readonly [string, ShelfEntry])[];
       readonly hidden?: readonly string[];
     },
   ) {
@@ -52,7 +52,7 @@ export class Shelf {
     this.#copies = Math.max(0, ...[...this.#entries.values()].map(({ copy }) => Number(copy ?? 0)));
   }
 
-  get entries(): readonly (readonly [string, Entry])[] {
+  get entries(): readonly (readonly [string, ShelfEntry])[] {
     return [...this.#entries];
   }
 
@@ -66,13 +66,13 @@ export class Shelf {
   }
 
   /** Takes over the current state, of all paths or of these; nothing is reported. */
-  async settle(look: Look, paths?: readonly string[]): Promise<void> {
+  async settle(look: TreeScan, paths?: readonly string[]): Promise<void> {
     await this.#step(look, paths);
     await this.clear();
   }
 
   /** Takes over the current state, and returns the changes, with the contents in the blobs. */
-  async advance(look: Look, blobs: FileBlobs, paths?: readonly string[]): Promise<readonly FileChange[]> {
+  async advance(look: TreeScan, blobs: FileBlobs, paths?: readonly string[]): Promise<readonly FileChange[]> {
     const changes: FileChange[] = [];
     const steps = await this.#step(look, paths);
     await inParallel(steps, async ({ path, was, is }) => {
@@ -83,9 +83,9 @@ export class Shelf {
   }
 
   /** Paths that were invisible at the last scan are added silently. */
-  async #step(look: Look, paths: readonly string[] | undefined): Promise<readonly Step[]> {
+  async #step(look: TreeScan, paths: readonly string[] | undefined): Promise<readonly Step[]> {
     const steps: Step[] = [];
-    const before: Look = { seen: this.#entries, hidden: this.#hidden };
+    const before: TreeScan = { seen: this.#entries, hidden: this.#hidden };
     const all = paths ?? new Set([...this.#entries.keys(), ...look.seen.keys()]);
     await inParallel([...all], async (path) => {
       const [was, sight] = [this.#entries.get(path), look.seen.get(path)];
@@ -107,11 +107,11 @@ export class Shelf {
     return steps;
   }
 
-  #isFresh = ({ doubtfulUntilMs }: Sight): boolean => this.#now() < doubtfulUntilMs;
+  #isFresh = ({ doubtfulUntilMs }: FileStatus): boolean => this.#now() < doubtfulUntilMs;
 
   /** Undefined if it vanished meanwhile. */
-  async #take(path: string, first: Sight): Promise<Entry | undefined> {
-    let sight: Sight | undefined = first;
+  async #take(path: string, first: FileStatus): Promise<ShelfEntry | undefined> {
+    let sight: FileStatus | undefined = first;
     for (let tries = 0; tries < 3 && sight !== undefined; tries++) {
       if (sight.kind !== "file") return { ...sight, isDoubtful: false };
       const isDoubtful = this.#isFresh(sight);
@@ -132,7 +132,7 @@ export class Shelf {
     );
   }
 
-  async #differs(path: string, { copy, bytes }: Entry): Promise<boolean> {
+  async #differs(path: string, { copy, bytes }: ShelfEntry): Promise<boolean> {
     if (copy === undefined || bytes === 0) return false;
     const [kept, now] = await Promise.all([
       readFile(`${this.#directory}${copy}`).catch(() => undefined),
@@ -141,7 +141,7 @@ export class Shelf {
     return kept === undefined || now === undefined || !kept.equals(now);
   }
 
-  async #version(entry: Entry | undefined, blobs: FileBlobs): Promise<FileVersion | null> {
+  async #version(entry: ShelfEntry | undefined, blobs: FileBlobs): Promise<FileVersion | null> {
     if (entry === undefined) return null;
     const { kind, mode, target, copy } = entry;
     if (kind === "directory") return { kind, mode };

@@ -26,7 +26,7 @@ export const treeLimit = {
 /** The suffix of Skein's own temporary files. */
 export const temporaryEnding = ".skein-tmp";
 
-export interface Sight {
+export interface FileStatus {
   readonly kind: "file" | "symlink" | "directory";
   readonly mode: number;
   readonly bytes: number;
@@ -38,8 +38,8 @@ export interface Sight {
   readonly target?: string;
 }
 
-export interface Look {
-  readonly seen: ReadonlyMap<string, Sight>;
+export interface TreeScan {
+  readonly seen: ReadonlyMap<string, FileStatus>;
   /** Paths at and below which nothing is known. */
   readonly hidden: ReadonlySet<string>;
 }
@@ -96,9 +96,9 @@ export function covers(outer: FileTree, inner: FileTree): boolean {
 }
 
 /** The current state of the tree; a text if it is unknown. The store's names stay hidden. */
-export async function lookAt(tree: FileTree, isReserved: IsReserved): Promise<Look | string> {
+export async function lookAt(tree: FileTree, isReserved: IsReserved): Promise<TreeScan | string> {
   if (tree.file !== undefined) return lookAtPaths(tree, [tree.file], isReserved);
-  const seen = new Map<string, Sight>();
+  const seen = new Map<string, FileStatus>();
   const hidden = new Set<string>();
   let bytes = 0;
   const folders = [""];
@@ -137,8 +137,8 @@ export async function lookAtPaths(
   tree: FileTree,
   paths: readonly string[],
   isReserved: IsReserved,
-): Promise<Look> {
-  const seen = new Map<string, Sight>();
+): Promise<TreeScan> {
+  const seen = new Map<string, FileStatus>();
   const hidden = new Set<string>();
   for (const path of withParents(paths)) {
     if (path.split("/").some(isPassedOver)) {
@@ -163,7 +163,7 @@ export function withParents(paths: readonly string[]): readonly string[] {
 }
 
 /** Undefined if it does not exist, and for pipes, sockets and devices, which have no versions. */
-export async function sightOf(path: string): Promise<Sight | undefined> {
+export async function sightOf(path: string): Promise<FileStatus | undefined> {
   const stat = await lstat(path, { bigint: true }).catch(() => undefined);
   if (stat === undefined) return undefined;
   const kind = stat.isFile()
@@ -186,7 +186,7 @@ export async function sightOf(path: string): Promise<Sight | undefined> {
 }
 
 /** Whether nothing is known of the path, by either scan. */
-export function isHidden(path: string, ...looks: readonly Look[]): boolean {
+export function isHidden(path: string, ...looks: readonly TreeScan[]): boolean {
   for (let one = path; ; one = dirname(one)) {
     const at = one === "." ? "" : one;
     if (looks.some(({ hidden }) => hidden.has(at))) return true;

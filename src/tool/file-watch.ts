@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import type { TreeChange } from "../core/tool/file-version.ts";
 import { hasFileModes } from "../platform/file-mode.ts";
-import { Shelf, type Entry } from "./file-shelf.ts";
+import { Shelf, type ShelfEntry } from "./file-shelf.ts";
 import { isWithin } from "./bound-path.ts";
 import { covers, lookAt, lookAtPaths, temporaryEnding, withParents } from "./file-tree.ts";
 import { makeTurns } from "./file-write.ts";
@@ -24,7 +24,7 @@ interface StoredList {
   readonly tree: FileTree;
   readonly paths: readonly string[] | "all";
   readonly prefix: string;
-  readonly entries: readonly (readonly [string, Entry])[];
+  readonly entries: readonly (readonly [string, ShelfEntry])[];
   readonly hidden: readonly string[];
 }
 

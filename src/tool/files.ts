@@ -20,7 +20,7 @@ import {
   spotOf,
   whereabouts,
 } from "./root.ts";
-import type { Root, Spot } from "./root.ts";
+import type { Root, RequestedPath } from "./root.ts";
 
 const fileLimit = {
   readLines: 2_000,
@@ -162,7 +162,7 @@ function editFile(roots: readonly Root[], turns: Turns): OuterTool {
   });
 }
 
-async function edits(spot: Spot, edit: Edit, key: string): Promise<ToolOutput> {
+async function edits(spot: RequestedPath, edit: Edit, key: string): Promise<ToolOutput> {
   const { shown } = spot;
   await using directory = await enter(spot);
   await using handle = await openFile(directory, directory.last, shown);
@@ -231,11 +231,11 @@ function ending(entry: { isDirectory(): boolean; isSymbolicLink(): boolean }): s
   return entry.isDirectory() ? "/" : entry.isSymbolicLink() ? " (a link)" : "";
 }
 
-function writable(spot: Spot): Spot {
+function writable(spot: RequestedPath): RequestedPath {
   if (spot.root.mode === "write") return spot;
   throw new SkeinError("refused", `${spot.shown} is bound read-only`, {
     hint: "bind it with mode write",
   });
 }
 
-const place = ({ root, steps }: Spot): string => [root.real, ...steps].join("/");
+const place = ({ root, steps }: RequestedPath): string => [root.real, ...steps].join("/");

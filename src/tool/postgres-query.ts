@@ -1,12 +1,12 @@
 /** Statements on a bound PostgreSQL database. The client is loaded with the first one. */
 import { SkeinError } from "../core/error.ts";
 import { errorText } from "../core/first-error.ts";
-import type { Database } from "./database.ts";
+import type { BoundDatabase } from "./database.ts";
 import { OutcomeUnknown, type ToolWorld } from "./port.ts";
 import type { PostgresConnection, PostgresConnectionOptions } from "../platform/postgres-connection.ts";
 import { readOnly } from "./read-only.ts";
 import { effectfulQuery, isHarmless, readStatement } from "./read-statement.ts";
-import { cell, rowsLimit, type Rows } from "./rows.ts";
+import { cell, rowsLimit, type StatementRows } from "./rows.ts";
 
 /** The connection broke, and the outcome of its statement is unknown. */
 class ConnectionGone extends Error {
@@ -22,7 +22,7 @@ interface Connection extends Pick<PostgresConnection, "sql" | "isGone"> {
   end(): void;
 }
 
-export interface PostgresOptions {
+export interface PostgresQueryOptions {
   readonly world: Pick<ToolWorld, "sleep">;
   readonly name: string;
   readonly url: string;
@@ -36,7 +36,7 @@ interface QueryRequest {
   readonly signal: AbortSignal;
 }
 
-export function openPostgres(options: PostgresOptions): Pick<Database, "query"> & AsyncDisposable {
+export function openPostgres(options: PostgresQueryOptions): Pick<BoundDatabase, "query"> & AsyncDisposable {
   const { name, url, world, mayWrite } = options;
   const idle: Connection[] = [];
   let isClosed = false;
@@ -159,7 +159,7 @@ const isLostAnswer = (error: unknown): boolean =>
   isBroken(error) || !(error instanceof Error && error.name === "PostgresError");
 
 const settings = (
-  { password, mayWrite }: Pick<PostgresOptions, "password" | "mayWrite">,
+  { password, mayWrite }: Pick<PostgresQueryOptions, "password" | "mayWrite">,
   timeoutMs: number,
 ): PostgresConnectionOptions => ({
   idle_timeout: 20,
@@ -206,7 +206,7 @@ async function run(
   sql: string,
   { rowsMax, mayWrite, signal }: QueryRequest,
   begun: (pid: number) => void,
-): Promise<Rows> {
+): Promise<StatementRows> {
   const { sql: client, orGone } = connection;
   const say = (text: string, values: string[] = []): Promise<Answer> => {
     if (connection.isGone) throw new ConnectionGone("the connection was lost");
@@ -257,7 +257,7 @@ async function leave(connection: Connection, say: (text: string) => Promise<Answ
   }
 }
 
-function rowsOf(gotten: unknown[][], rowsMax: number): Rows {
+function rowsOf(gotten: unknown[][], rowsMax: number): StatementRows {
   const rows = gotten as unknown[][] & { columns?: { name: string }[]; count?: number };
   return {
     columns: (rows.columns ?? []).map(({ name }) => name),

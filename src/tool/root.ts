@@ -35,7 +35,7 @@ export interface Root {
 }
 
 /** A location below a root, as requested. */
-export interface Spot {
+export interface RequestedPath {
   readonly root: Root;
   /** The steps from the root; empty for the root itself. */
   readonly steps: readonly string[];
@@ -103,7 +103,7 @@ function unusable(name: string, path: string): (cause: unknown) => never {
 }
 
 /** Finds the root of a path, as text. */
-export function findSpot(roots: readonly Root[], path: string): Spot {
+export function findSpot(roots: readonly Root[], path: string): RequestedPath {
   if (path.includes("\0") || path.length > pathCharsMax)
     throw new SkeinError("invalid", "path: expected at most 4096 characters without NUL");
   const clean = cleanPath(path);
@@ -119,7 +119,7 @@ export function findSpot(roots: readonly Root[], path: string): Spot {
 }
 
 /** With one root, paths start there; with several, each has its name in front. */
-export function spotOf(roots: readonly Root[], root: Root, steps: readonly string[]): Spot {
+export function spotOf(roots: readonly Root[], root: Root, steps: readonly string[]): RequestedPath {
   const isPlain = root.file === undefined && directories(roots).length === 1;
   const shown = root.file !== undefined ? [root.name] : isPlain ? steps : [cleanPath(root.name), ...steps];
   return { root, steps, shown: shown.join("/") || "." };
@@ -133,7 +133,7 @@ export const shownRoot = ({ name, mode, file }: Root): string =>
 /** For the model: the bound paths. */
 export const whereabouts = (roots: readonly Root[]): string => `Bound: ${roots.map(shownRoot).join(", ")}.`;
 
-function absoluteSpot(roots: readonly Root[], path: string): Spot | undefined {
+function absoluteSpot(roots: readonly Root[], path: string): RequestedPath | undefined {
   const spots = roots.flatMap((root) => {
     const { file, real } = root;
     if (file !== undefined)
@@ -142,11 +142,11 @@ function absoluteSpot(roots: readonly Root[], path: string): Spot | undefined {
     return base === undefined ? [] : [spotOf(roots, root, stepsOf(path.slice(base.length)))];
   });
   // The innermost root wins, because it was bound for exactly this.
-  const distance = ({ root, steps }: Spot) => (root.file === undefined ? steps.length : 0);
+  const distance = ({ root, steps }: RequestedPath) => (root.file === undefined ? steps.length : 0);
   return spots.toSorted((a, b) => distance(a) - distance(b))[0];
 }
 
-function relativeSpot(roots: readonly Root[], path: string): Spot | undefined {
+function relativeSpot(roots: readonly Root[], path: string): RequestedPath | undefined {
   const folders = directories(roots);
   for (const root of roots) {
     const name = cleanPath(root.name);
@@ -179,7 +179,7 @@ export async function plainSpelling(roots: readonly Root[], path: string): Promi
 
 /** Opens the directory of a spot, and returns the last step. `create` makes missing directories. */
 export async function enter(
-  spot: Spot,
+  spot: RequestedPath,
   options: { readonly create?: boolean } = {},
 ): Promise<Directory & { readonly last: string }> {
   const steps = await settle(spot);
@@ -191,13 +191,13 @@ export async function enter(
 }
 
 /** Opens a spot that is a directory. */
-export async function enterDirectory(spot: Spot): Promise<Directory> {
+export async function enterDirectory(spot: RequestedPath): Promise<Directory> {
   const steps = await settle(spot);
   refuseReserved(spot, steps);
   return walk(spot, steps, false);
 }
 
-function refuseReserved({ root, shown }: Spot, steps: readonly string[]): void {
+function refuseReserved({ root, shown }: RequestedPath, steps: readonly string[]): void {
   if (root.isReserved?.(join(root.real, ...steps)) !== true) return;
   throw new SkeinError("refused", `${shown} is a file of the store, which tools cannot access`, {
     hint: "choose a name that does not begin with the store's file name",
@@ -205,7 +205,7 @@ function refuseReserved({ root, shown }: Spot, steps: readonly string[]): void {
 }
 
 /** The steps with links resolved. Missing parts stay as they are. */
-async function settle({ root, steps, shown }: Spot): Promise<readonly string[]> {
+async function settle({ root, steps, shown }: RequestedPath): Promise<readonly string[]> {
   for (let count = steps.length; count > 0; count--) {
     const real = await realpath(join(root.real, ...steps.slice(0, count))).catch(absent(shown));
     if (real === undefined) continue;
@@ -226,7 +226,7 @@ function absent(shown: string): (error: NodeJS.ErrnoException) => undefined {
   };
 }
 
-async function walk(spot: Spot, steps: readonly string[], create: boolean): Promise<Directory> {
+async function walk(spot: RequestedPath, steps: readonly string[], create: boolean): Promise<Directory> {
   const { start, real } = spot.root;
   let directory = await openDirectory(start, spot.shown);
   for (const step of [...stepsOf(real.slice(start.length)), ...steps]) {

@@ -13,7 +13,7 @@ export const rowsLimit = {
 } as const;
 
 /** The result of one statement. `isMore`: there were further rows. */
-export interface Rows {
+export interface StatementRows {
   readonly columns: readonly string[];
   /** Each an array of cells. */
   readonly rows: readonly (readonly unknown[])[];
@@ -22,7 +22,7 @@ export interface Rows {
   readonly changes?: number | undefined;
 }
 
-export function rowsText({ columns, rows, isMore, changes }: Rows): string {
+export function rowsText({ columns, rows, isMore, changes }: StatementRows): string {
   if (columns.length === 0) return changes === undefined ? "done; no rows" : `done; rows changed: ${changes}`;
   const lines = [JSON.stringify(columns)];
   let chars = 0;

@@ -13,7 +13,7 @@ import { isWithin, realBoundPath, writableRoots } from "./bound-path.ts";
 import type { StoredBinding } from "./port.ts";
 import { storeFiles } from "./reserved.ts";
 
-export interface Mount {
+export interface SandboxMount {
   readonly path: string;
   readonly isWritable: boolean;
 }
@@ -25,7 +25,7 @@ const absentNames = ["-journal", ".token"];
 export async function mountsOf(
   bound: readonly StoredBinding[],
   stores: readonly string[],
-): Promise<readonly Mount[]> {
+): Promise<readonly SandboxMount[]> {
   const found = new Map<string, boolean>();
   const writable = await writableRoots(bound);
   for (const { kind, path, mode, name } of bound) {
@@ -52,7 +52,7 @@ export async function mountsOf(
   return inOrder(found);
 }
 
-const inOrder = (found: ReadonlyMap<string, boolean>): readonly Mount[] =>
+const inOrder = (found: ReadonlyMap<string, boolean>): readonly SandboxMount[] =>
   [...found]
     .map(([path, isWritable]) => ({ path, isWritable }))
     .toSorted((a, b) => (a.path < b.path ? -1 : 1));
@@ -62,7 +62,7 @@ const inOrder = (found: ReadonlyMap<string, boolean>): readonly Mount[] =>
  * between, a concurrent command could replace a directory by a link.
  */
 export async function identify(
-  mounts: readonly Mount[],
+  mounts: readonly SandboxMount[],
   writable: readonly string[],
 ): Promise<readonly string[]> {
   return Promise.all(
@@ -84,7 +84,7 @@ export async function identify(
  */
 export async function coveredPaths(
   stores: readonly string[],
-  mounts: readonly Mount[],
+  mounts: readonly SandboxMount[],
 ): Promise<readonly string[]> {
   const found: string[] = [];
   for (const store of await storeFiles(stores)) {

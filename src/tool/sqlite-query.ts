@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { SkeinError } from "../core/error.ts";
 import { realBoundPath } from "./bound-path.ts";
-import type { Database } from "./database.ts";
+import type { BoundDatabase } from "./database.ts";
 import { isLiveDatabase } from "./live-database.ts";
 import type { ToolWorld } from "./port.ts";
 import { readOnly } from "./read-only.ts";
@@ -23,7 +23,7 @@ interface SqliteBinding {
 export async function openSqlite(
   world: ToolWorld,
   { name, path, mayWrite, writable }: SqliteBinding,
-): Promise<Pick<Database, "query">> {
+): Promise<Pick<BoundDatabase, "query">> {
   // Checked before each query: a session may replace a writable file by a link.
   const locate = (): Promise<string> =>
     realBoundPath({ name, path }, writable).catch((error: unknown) => {

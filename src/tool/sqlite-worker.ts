@@ -4,7 +4,7 @@
  */
 import { constants, DatabaseSync } from "node:sqlite";
 import { errorText } from "../core/first-error.ts";
-import { cell, rowsLimit, type Rows } from "./rows.ts";
+import { cell, rowsLimit, type StatementRows } from "./rows.ts";
 
 export interface StatementRequest {
   readonly path: string;
@@ -14,7 +14,7 @@ export interface StatementRequest {
 }
 
 /** `isWrite`: a `write` binding would allow it. */
-export type StatementAnswer = Rows | { readonly error: string; readonly isWrite?: boolean };
+export type StatementAnswer = StatementRows | { readonly error: string; readonly isWrite?: boolean };
 
 /** Pragmas that read the schema without changing anything. */
 const readingPragmas: ReadonlySet<string> = new Set(

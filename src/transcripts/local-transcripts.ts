@@ -49,7 +49,7 @@ export interface FindFilter {
   readonly limit?: number | undefined;
 }
 
-interface Located {
+interface LocatedTranscript {
   readonly key: string;
   readonly root: TranscriptRoot;
   readonly found: FoundTranscript;
@@ -98,7 +98,7 @@ export class LocalTranscripts {
     engine: Partial<TextRedactor> = {},
   ) {
     const redact = redactOf(engine);
-    const rows: (Peek & { readonly located: Located })[] = [];
+    const rows: (Peek & { readonly located: LocatedTranscript })[] = [];
     const tools = new Map<string, { sessions: number; bytes: number; oldestAt: number; newestAt: number }>();
     let more = 0;
     let peeks = 0;
@@ -240,8 +240,11 @@ export class LocalTranscripts {
     });
   }
 
-  async #locate(): Promise<{ readonly all: readonly Located[]; readonly failed: readonly FailedTool[] }> {
-    const all = new Map<string, Located>();
+  async #locate(): Promise<{
+    readonly all: readonly LocatedTranscript[];
+    readonly failed: readonly FailedTool[];
+  }> {
+    const all = new Map<string, LocatedTranscript>();
     const failed = new Map<string, FailedTool>();
     for (const root of this.#roots()) {
       const { folder, all: listed, failures } = await findIn(root);
@@ -258,13 +261,13 @@ export class LocalTranscripts {
     return { all: [...all.values()], failed: [...failed.values()].slice(0, failedMax) };
   }
 
-  async #locatedBy(key: string): Promise<Located> {
+  async #locatedBy(key: string): Promise<LocatedTranscript> {
     const located = (await this.#locate()).all.find((one) => one.key === key);
     if (located === undefined) throw noTranscript(key);
     return located;
   }
 
-  async #peek({ key, root, found }: Located, redact: Redact): Promise<Peek> {
+  async #peek({ key, root, found }: LocatedTranscript, redact: Redact): Promise<Peek> {
     const name = `${key} ${found.bytes} ${found.modifiedAtMs}`;
     const known = this.#peeks.get(name);
     if (known !== undefined) return safePeek(known, redact);

@@ -19,7 +19,7 @@ export { SourceFolder } from "./read/source-folder.ts";
 export type { SourceFile, UnreadableSource } from "./read/source-folder.ts";
 export type { RowQuery } from "./read/sqlite-copy.ts";
 export type { RecordSink, Splitter } from "./read/splitter.ts";
-export type { HomeFolders, Splitting, TranscriptFormat } from "./format/format.ts";
+export type { HomeFolders, RecordSplit, TranscriptFormat } from "./format/format.ts";
 export type {
   ForeignEntry,
   FoundTranscript,

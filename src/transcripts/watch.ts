@@ -96,7 +96,7 @@ async function watchedRoots(options: WatchTranscriptsOptions): Promise<readonly 
   return formatsOf(tool).flatMap((format) => format.folders(machine).map((one) => ({ format, path: one })));
 }
 
-interface Followed {
+interface FollowedRoot {
   readonly root: string;
   /** What its files looked like when it was imported last; null when it is to be imported again. */
   print: string | null;
@@ -107,7 +107,7 @@ interface Followed {
   readonly before: FileBefore;
 }
 
-const notSeen = (root: string): Followed => ({
+const notSeen = (root: string): FollowedRoot => ({
   root,
   print: null,
   dueMs: null,
@@ -122,7 +122,7 @@ class Follower {
   readonly #roots: readonly TranscriptRoot[];
   /** By root: what its listing looked like. */
   readonly #listings = new Map<string, string>();
-  readonly #followed = new Map<string, Followed>();
+  readonly #followed = new Map<string, FollowedRoot>();
   readonly #family = new ImportedFamily();
   /** The folders to watch, those that changed last first. */
   folders: readonly string[] = [];
@@ -245,7 +245,7 @@ class Follower {
     return this.#isNews(known, result) ? result : null;
   }
 
-  #isNews(known: Followed, { status, reason }: ImportedTranscript): boolean {
+  #isNews(known: FollowedRoot, { status, reason }: ImportedTranscript): boolean {
     if (status === "new" || status === "grown") {
       known.reported = null;
       return true;
@@ -258,7 +258,7 @@ class Follower {
   }
 }
 
-interface Listing {
+interface FolderListing {
   /** Null when the root cannot be opened. */
   readonly folder: SourceFolder | null;
   readonly prints: ReadonlyMap<string, string>;
@@ -267,7 +267,7 @@ interface Listing {
 }
 
 /** Lists a root, and adds its folders with the time of their last change. */
-async function listRoot(path: string, folders: Map<string, number>): Promise<Listing> {
+async function listRoot(path: string, folders: Map<string, number>): Promise<FolderListing> {
   let folder: SourceFolder | null = null;
   const prints = new Map<string, string>();
   try {

@@ -13,7 +13,7 @@ import { offlineModel } from "../../src/model/offline.ts";
 import type { Models } from "../../src/model/port.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { makeAuthorizer } from "../../src/server/auth/authorize.ts";
-import { serve, type ServeOptions, type Serving } from "../../src/server/http/server.ts";
+import { serve, type ServeOptions, type RunningServer } from "../../src/server/http/server.ts";
 import type { OuterTool } from "../../src/tool/port.ts";
 import { oneTenant } from "../../src/server/http/tenants.ts";
 
@@ -87,7 +87,7 @@ export async function makeStand(options: StandOptions = {}): Promise<Stand> {
   // Whoever is logged in stays so when the server is started anew.
   const cookieKey = world.random(32);
   const worker = concurrency === 0 ? null : await engine.work({ concurrency });
-  const listen = (port: number): Promise<Serving> =>
+  const listen = (port: number): Promise<RunningServer> =>
     serve({
       world,
       port,
@@ -97,7 +97,7 @@ export async function makeStand(options: StandOptions = {}): Promise<Stand> {
       authorizer: (bound) =>
         makeAuthorizer({ ...bound, world, cookieKey, rate: often, tenants: oneTenant(engine) }),
     });
-  let server: Serving | null = await listen(0);
+  let server: RunningServer | null = await listen(0);
   const { url, port } = server;
   const stop = async (): Promise<void> => {
     await server?.stop();

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { makeFrameParser, type Frame } from "../../src/client/frames.ts";
+import { makeFrameParser, type StreamFrame } from "../../src/client/frames.ts";
 
-const frames = (pieces: readonly string[]): Frame[] => {
+const frames = (pieces: readonly string[]): StreamFrame[] => {
   const parse = makeFrameParser();
   return pieces.flatMap((piece) => parse(piece));
 };

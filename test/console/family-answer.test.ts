@@ -10,10 +10,10 @@ import {
   takesOf,
   type Answers,
   type Conflict,
-  type Side,
+  type ConflictSide,
 } from "../../src/console/view/merge/conflict-answer.ts";
 
-const side = (value: unknown, seq: number, more: Partial<Side> = {}): Side => ({
+const side = (value: unknown, seq: number, more: Partial<ConflictSide> = {}): ConflictSide => ({
   value,
   status: null,
   actor: "system",

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { drawFamily, relativeOf, type Drawing, type Relative } from "../../src/console/view/family/layout.ts";
+import {
+  drawFamily,
+  relativeOf,
+  type FamilyDrawing,
+  type FamilyMember,
+} from "../../src/console/view/family/layout.ts";
 
 /** A family as it can come to be: sessions grow, are forked anywhere, and are merged as they are then. */
 const families = fc
@@ -17,7 +22,7 @@ const families = fc
   .map((steps) => {
     interface Grown {
       session: string;
-      parent: Relative["parent"];
+      parent: FamilyMember["parent"];
       relation?: "fork" | "child" | "successor";
       headSeq: number;
       merged: { from: string; toSeq: number; seq: number }[];
@@ -44,8 +49,8 @@ const families = fc
     return grown;
   });
 
-const ends = (drawing: Drawing, row: number): readonly [number, number] => {
-  const { spots } = drawing.lanes[row] as Drawing["lanes"][number];
+const ends = (drawing: FamilyDrawing, row: number): readonly [number, number] => {
+  const { spots } = drawing.lanes[row] as FamilyDrawing["lanes"][number];
   return [spots[0]?.column ?? -1, spots.at(-1)?.column ?? -1];
 };
 
@@ -108,7 +113,7 @@ test("a fork leaves at its position, and a merge joins at its own", () => {
     { session: "early", parent: { session: "root", seq: 60 }, headSeq: 70, merged: [] },
     { session: "late", parent: { session: "root", seq: 75 }, headSeq: 76, merged: [] },
   ]);
-  const columnsOf = ({ session, spots, row }: Drawing["lanes"][number]) => ({
+  const columnsOf = ({ session, spots, row }: FamilyDrawing["lanes"][number]) => ({
     session,
     row,
     at: spots.map(({ seq, column }) => [seq, column]),
@@ -172,7 +177,7 @@ test("children and successors have separate edges, and lanes from their first re
 });
 
 test("what cannot have been is drawn without harm", () => {
-  const odd: Relative[] = [
+  const odd: FamilyMember[] = [
     { session: "a", parent: null, headSeq: 5, merged: [{ from: "b", toSeq: 9, seq: 4 }] },
     {
       session: "b",

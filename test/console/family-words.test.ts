@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { compareWords, valueText, type Piece } from "../../src/console/view/compare/words.ts";
+import { compareWords, valueText, type WordRun } from "../../src/console/view/compare/words.ts";
 
-const joined = (pieces: readonly Piece[]): string => pieces.map(({ text }) => text).join("");
-const own = (pieces: readonly Piece[]): string[] =>
+const joined = (pieces: readonly WordRun[]): string => pieces.map(({ text }) => text).join("");
+const own = (pieces: readonly WordRun[]): string[] =>
   pieces.filter(({ isOwn }) => isOwn).map(({ text }) => text);
 
 test("the words that only one of two texts has are its own", () => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { operationIds, operationOf, type OperationId } from "../../src/call/operations.ts";
 import { commandOf, needsSession } from "../../src/console/palette/commands.ts";
-import { fieldsOf, paramsOf, titleOf, type Field } from "../../src/console/palette/form.ts";
+import { fieldsOf, paramsOf, titleOf, type ParamField } from "../../src/console/palette/form.ts";
 import { offered, type PaletteState } from "../../src/console/palette/items.ts";
 import { keyName, keyRows } from "../../src/console/key-rows.ts";
 import { matchOf, piecesOf, recentOf, recentWith } from "../../src/console/palette/match.ts";
@@ -131,7 +131,7 @@ test("what is typed into a form is taken by the operation", () => {
 });
 
 test("an unreadable value is reported with the name of its field", () => {
-  const field = (kind: Field["kind"]): Field => ({
+  const field = (kind: ParamField["kind"]): ParamField => ({
     name: "limits",
     kind,
     isRequired: true,

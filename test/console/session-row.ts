@@ -1,7 +1,9 @@
 /** A row of the list of sessions, for tests. */
-import type { Row } from "../../src/console/view/sessions/filter.ts";
+import type { SessionListRow } from "../../src/console/view/sessions/filter.ts";
 
-export const rowOf = (part: Partial<Omit<Row, "session">> & { readonly session?: string } = {}): Row => ({
+export const rowOf = (
+  part: Partial<Omit<SessionListRow, "session">> & { readonly session?: string } = {},
+): SessionListRow => ({
   status: "open",
   agent: null,
   name: null,
@@ -24,5 +26,5 @@ export const rowOf = (part: Partial<Omit<Row, "session">> & { readonly session?:
   deadlineMs: null,
   dueMs: null,
   ...part,
-  session: (part.session ?? "ses_00000000000000000000000001") as Row["session"],
+  session: (part.session ?? "ses_00000000000000000000000001") as SessionListRow["session"],
 });

@@ -7,7 +7,7 @@ import {
   filterOf,
   matches,
   type FilterQuery,
-  type Row,
+  type SessionListRow,
 } from "../../src/console/view/sessions/filter.ts";
 import { holding, rowsMax, sessionList } from "../../src/console/view/sessions/list.ts";
 import { rowOf } from "./session-row.ts";
@@ -17,7 +17,7 @@ const idOf = (n: number): string => `ses_${String(n).padStart(26, "0")}`;
 
 /** A server with sessions that are numbered, the highest the last active. */
 function server(count: number) {
-  const rows = new Map<string, Row>();
+  const rows = new Map<string, SessionListRow>();
   for (let n = 1; n <= count; n++)
     rows.set(idOf(n), rowOf({ session: idOf(n), activeAt: n, priority: n % 10 }));
   const asked: FilterQuery[] = [];
@@ -34,7 +34,7 @@ function server(count: number) {
     const page = all.slice(from, from + limit);
     return { rows: page, cursor: all[from + limit]?.session ?? null };
   };
-  const change = (n: number, part: Partial<Row>): void => {
+  const change = (n: number, part: Partial<SessionListRow>): void => {
     const before = rows.get(idOf(n)) ?? rowOf({ session: idOf(n) });
     rows.set(idOf(n), { ...before, headSeq: before.headSeq + 1, ...part });
   };

@@ -9,11 +9,15 @@ import {
   sampleMarks,
   seqAt,
   shareOf,
-  type Mark,
+  type TimelineMark,
 } from "../../src/console/view/time/marks.ts";
 import { markKinds } from "../../src/console/view/time/marks.ts";
 
-const mark = (seq: number, kind: Mark["kind"]): Mark => ({ seq, kind, words: `${kind} ${seq}` });
+const mark = (seq: number, kind: TimelineMark["kind"]): TimelineMark => ({
+  seq,
+  kind,
+  words: `${kind} ${seq}`,
+});
 
 test("a log of 100,000 events has no more marks than there are columns, and trouble is always seen", () => {
   const turns = Array.from({ length: 100_000 }, (_, place) => mark(place + 1, "turn"));
@@ -71,7 +75,7 @@ test("what is missing between what is in the mind was rewound away", () => {
       [21, 29],
     ],
   );
-  const rewind = (seq: number, toSeq: number): Mark => ({ ...mark(seq, "rewind"), toSeq });
+  const rewind = (seq: number, toSeq: number): TimelineMark => ({ ...mark(seq, "rewind"), toSeq });
   assert.deepEqual(lostStretches([[1, 10]], []), []);
   assert.deepEqual(lostStretches([], []), []);
   assert.deepEqual(lostStretches([[1, 20]], [rewind(63, 20)]), [[21, 62]]);

@@ -9,7 +9,7 @@ import {
   planPrune,
   planRange,
   type Cut,
-  type Mark,
+  type PlanMark,
   type Weight,
 } from "../../src/core/compaction/plan.ts";
 import { compactionPrompt, readSummary } from "../../src/core/compaction/prompt.ts";
@@ -28,7 +28,7 @@ interface Step {
 }
 
 interface Life {
-  readonly marks: readonly Mark[];
+  readonly marks: readonly PlanMark[];
   readonly weights: readonly Weight[];
 }
 
@@ -48,10 +48,10 @@ const lives: fc.Arbitrary<Life> = fc
     openCalls: fc.integer({ min: 0, max: 2 }),
   })
   .map(({ turns, isOver, isAsking, openCalls }) => {
-    const marks: Mark[] = [];
+    const marks: PlanMark[] = [];
     const weights: Weight[] = [];
     let seq = 1;
-    const mark = (type: Mark["type"], more: Partial<Mark> = {}): number => {
+    const mark = (type: PlanMark["type"], more: Partial<PlanMark> = {}): number => {
       seq += 1 + (seq % 3);
       marks.push({ type, seq, ...more });
       return seq;

@@ -18,7 +18,7 @@ import {
   spanMs,
   spanText,
   storedPolicy,
-  type Candidate,
+  type PolicySubject,
   type NamedPolicy,
   type Policy,
 } from "../../src/core/govern/policy.ts";
@@ -169,7 +169,12 @@ test("policies for all sessions differ from policies for some", () => {
   assert.deepEqual(narrow.map(isForEverything), [false, false, false, false, false]);
 });
 
-const candidate: Candidate = { status: "closed", agent: "payroll", labels: {}, activeAt: now - 100 * day };
+const candidate: PolicySubject = {
+  status: "closed",
+  agent: "payroll",
+  labels: {},
+  activeAt: now - 100 * day,
+};
 
 test("the strongest of what is due wins, and the others are named", () => {
   const policies: readonly NamedPolicy[] = [
@@ -189,7 +194,7 @@ test("the strongest of what is due wins, and the others are named", () => {
 });
 
 test("a session that was opened to expire does, without any policy", () => {
-  const idle: Candidate = { ...candidate, status: "open", activeAt: now - 7_200_000 };
+  const idle: PolicySubject = { ...candidate, status: "open", activeAt: now - 7_200_000 };
   const own = { ...idle, expiresAfterIdleMs: 1_800_000 };
   assert.deepEqual(dueFor([defaultPolicy], own, now), {
     do: "expire",
@@ -237,7 +242,7 @@ test("what is due agrees with a plain model, by agent, label, status and age", (
     delete: ["closed", "archived"],
     pack: statuses,
   };
-  const isDue = ({ do: what, after = "0d", match = {} }: Policy, one: Candidate): boolean => {
+  const isDue = ({ do: what, after = "0d", match = {} }: Policy, one: PolicySubject): boolean => {
     const days = Number(after.slice(0, -1));
     if (what !== "pack" && now - one.activeAt < days * day) return false;
     if (one.copy === true && (what === "expire" || what === "archive")) return false;

@@ -15,12 +15,12 @@ import {
   triggersText,
   usedUp,
   waitsFor,
-  type Candidate,
+  type ScheduleCandidate,
   type RunLimit,
 } from "../../src/core/trigger/schedule.ts";
 import { empty, given, sessionId, workspaceId } from "./given.ts";
 
-const one = (session: string, more: Partial<Candidate> = {}): Candidate => ({
+const one = (session: string, more: Partial<ScheduleCandidate> = {}): ScheduleCandidate => ({
   session,
   agent: null,
   model: null,
@@ -28,7 +28,7 @@ const one = (session: string, more: Partial<Candidate> = {}): Candidate => ({
   priority: 5,
   ...more,
 });
-const names = (list: readonly Candidate[]): string[] => list.map(({ session }) => session);
+const names = (list: readonly ScheduleCandidate[]): string[] => list.map(({ session }) => session);
 
 test("a session is due at once when it has input, and by the clock when it sleeps", () => {
   const idle = given();
@@ -148,7 +148,7 @@ test("the least urgent makes way, if that lets the urgent one run", () => {
     one("mid", { priority: 6 }),
     one("u", { priority: 1, agent: "a" }),
   ];
-  const way = (isFull: boolean, limits: readonly RunLimit[], others: readonly Candidate[] = []) =>
+  const way = (isFull: boolean, limits: readonly RunLimit[], others: readonly ScheduleCandidate[] = []) =>
     givesWay(urgent, [mid, low], others, { isFull, limits })?.session ?? null;
   assert.equal(way(true, []), "low");
   assert.equal(way(false, []), null);
@@ -170,7 +170,7 @@ test("a limit that says nothing possible is refused, and says what is expected",
 });
 
 /** A store, as far as order goes: since when each has had something to do. */
-interface Job extends Candidate {
+interface Job extends ScheduleCandidate {
   sinceMs: number;
   left: number;
 }

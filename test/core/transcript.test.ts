@@ -11,7 +11,7 @@ import {
   placeOf,
   buildTranscript,
   transcriptTypes,
-  type TranscriptEntry,
+  type SessionTranscriptEntry,
 } from "../../src/core/transcript.ts";
 
 type Given = readonly [type: string, body?: object, more?: object];
@@ -73,7 +73,7 @@ const story = (list: readonly Given[], ranges: Ranges, unfolded: readonly number
     unfolded: new Set(unfolded),
   });
 
-const short = (entry: TranscriptEntry): string =>
+const short = (entry: SessionTranscriptEntry): string =>
   `${entry.isLost ? "-" : ""}${entry.kind} ${entry.kind === "input" ? entry.input.seq : entry.seq}`;
 
 test("an input stands where it was taken up, and a call has all that became of it", () => {
@@ -128,7 +128,7 @@ test("what was rewound away is one line, and unfolds", () => {
 
 test("a search hit finds its entry, also within a call, an input or what was rewound away", () => {
   const { entries } = story(events, [[1, 16]]);
-  const found = (seq: number): string => short(entries[placeOf(entries, seq)] as TranscriptEntry);
+  const found = (seq: number): string => short(entries[placeOf(entries, seq)] as SessionTranscriptEntry);
   assert.deepEqual([2, 3, 12, 13, 14, 15, 16].map(found), [
     "input 2",
     "input 3",
@@ -139,7 +139,7 @@ test("a search hit finds its entry, also within a call, an input or what was rew
     "answer 15",
   ]);
   const lost = story([...events, ["session.rewound", { toSeq: 4 }]], [[1, 4]]).entries;
-  assert.equal(short(lost[placeOf(lost, 9)] as TranscriptEntry), "lost 5");
+  assert.equal(short(lost[placeOf(lost, 9)] as SessionTranscriptEntry), "lost 5");
 });
 
 test("a range may begin in the middle: missing parts are looked up, or left out if unavailable", () => {

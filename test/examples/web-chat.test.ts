@@ -12,7 +12,7 @@ import { runInNewContext } from "node:vm";
 import { openEngine, type Engine } from "../../src/index.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { makeAuthorizer } from "../../src/server/auth/authorize.ts";
-import { serve, type Serving } from "../../src/server/http/server.ts";
+import { serve, type RunningServer } from "../../src/server/http/server.ts";
 import { oneTenant } from "../../src/server/http/tenants.ts";
 import { root } from "../repo/source.ts";
 import { frames } from "../server/served.ts";
@@ -22,7 +22,7 @@ const folder = join(root, "examples/web-chat");
 suite("examples/web-chat", () => {
   const stack = new AsyncDisposableStack();
   let engine: Engine;
-  let skein: Serving;
+  let skein: RunningServer;
   let base = "";
 
   before(async () => {

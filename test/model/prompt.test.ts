@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
 import type { MessagePart, ModelBlock, ContextPart, UserBlock } from "../../src/core/context/part.ts";
-import { makePrompt, type Prompt, type Wire } from "../../src/model/prompt.ts";
+import { makePrompt, type Prompt, type ProviderApi } from "../../src/model/prompt.ts";
 import { ask, modelOn, opening, readTool, says } from "./drive.ts";
 import type { WireBlock } from "./wire/format.ts";
 import { startWire, wires, type WireName } from "./wire/server.ts";
@@ -12,10 +12,14 @@ const names = Object.keys(wires) as WireName[];
 const bytes = new TextEncoder().encode("rate = 4.1");
 const blob = (): Promise<Uint8Array> => Promise.resolve(bytes);
 
-const prompt = (wire: Wire, parts: readonly ContextPart[], read = blob): Promise<Prompt> =>
+const prompt = (wire: ProviderApi, parts: readonly ContextPart[], read = blob): Promise<Prompt> =>
   makePrompt({ parts, blob: read }, wire);
 
-async function userContent(wire: Wire, content: readonly UserBlock[], images = true): Promise<unknown> {
+async function userContent(
+  wire: ProviderApi,
+  content: readonly UserBlock[],
+  images = true,
+): Promise<unknown> {
   const settings: ContextPart = { part: "settings", settings: { model: "a/b", images } };
   const { messages } = await prompt(wire, [settings, { part: "message", role: "user", content }]);
   return messages[0]?.content;

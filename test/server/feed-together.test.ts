@@ -4,7 +4,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { test } from "node:test";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
-import { familyOf, parsePlace, type Family } from "../../src/server/stream/feed-cursor.ts";
+import { familyOf, parsePlace, type FamilyFilter } from "../../src/server/stream/feed-cursor.ts";
 import { streamFeed } from "../../src/server/stream/feed-stream.ts";
 import { makeHub, type Hub } from "../../src/server/stream/hub.ts";
 import type { Sink } from "../../src/server/stream/sink.ts";
@@ -44,7 +44,7 @@ interface Reader {
 
 interface ReaderOptions {
   readonly after?: string;
-  readonly family?: Family;
+  readonly family?: FamilyFilter;
   /** It takes so many frames at a time, and no more until it was waited for it. */
   readonly room?: number;
 }
@@ -95,7 +95,7 @@ test("what is new is read once for all who have caught up, with a filter or with
     },
   }));
   const session = await place.engine.open({ objective: "Busy" });
-  const family = async (): Promise<Family> => familyOf(place.engine, session.id);
+  const family = async (): Promise<FamilyFilter> => familyOf(place.engine, session.id);
   const readers = [
     ...Array.from({ length: 40 }, () => read(place)),
     ...(await Promise.all(Array.from({ length: 10 }, async () => read(place, { family: await family() })))),

@@ -1,7 +1,7 @@
 /** An authorizer over tenants in memory, and requests as a browser or a program would send them. */
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import { makeAuthorizer, type Authorizer, type AuthorizerOptions } from "../../src/server/auth/authorize.ts";
-import type { Incoming } from "../../src/server/http/cross-origin.ts";
+import type { GateRequest } from "../../src/server/http/cross-origin.ts";
 import { memoryStore } from "../../src/store/memory/store.ts";
 import { madeWorld, type MadeWorld } from "../runtime/made-world.ts";
 import { workspace } from "../runtime/place.ts";
@@ -45,7 +45,7 @@ export function gated(options: Partial<AuthorizerOptions> = {}): GatedPlace {
 export const incoming = (
   headers: Readonly<Record<string, string>> = {},
   { method = "GET", remoteAddress = "127.0.0.1" } = {},
-): Incoming => ({ method, headers: { host: "127.0.0.1:7717", ...headers }, socket: { remoteAddress } });
+): GateRequest => ({ method, headers: { host: "127.0.0.1:7717", ...headers }, socket: { remoteAddress } });
 
-export const bearing = (token: string, headers: Readonly<Record<string, string>> = {}): Incoming =>
+export const bearing = (token: string, headers: Readonly<Record<string, string>> = {}): GateRequest =>
   incoming({ authorization: `Bearer ${token}`, ...headers });

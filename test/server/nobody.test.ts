@@ -12,7 +12,7 @@ import { Engine } from "../../src/runtime/engine/engine.ts";
 import { newToken } from "../../src/runtime/workspace/tokens.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { makeAuthorizer } from "../../src/server/auth/authorize.ts";
-import { serve, type Serving, type CompletedRequest } from "../../src/server/http/server.ts";
+import { serve, type RunningServer, type CompletedRequest } from "../../src/server/http/server.ts";
 import { memoryStore } from "../../src/store/memory/store.ts";
 import { madeWorld } from "../runtime/made-world.ts";
 import { workspace } from "../runtime/place.ts";
@@ -77,7 +77,7 @@ suite("behind a server with two tenants", () => {
   const world = madeWorld();
   const told: CompletedRequest[] = [];
   const engines = new Map<string, Engine>();
-  let server: Serving;
+  let server: RunningServer;
   let ours: SessionId;
   let theirs: SessionId;
   let fetched = 0;

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { makeAuthorizer } from "../../src/server/auth/authorize.ts";
-import { serve, type ServeOptions, type Serving } from "../../src/server/http/server.ts";
+import { serve, type ServeOptions, type RunningServer } from "../../src/server/http/server.ts";
 import { listenRelay } from "../../src/server/stream/relay-listen.ts";
 import { proofHeader, proofOf } from "../../src/server/stream/relay-proof.ts";
 import { oneTenant } from "../../src/server/http/tenants.ts";
@@ -29,7 +29,7 @@ const words = ["Once ", "upon ", "a time."];
 interface One extends AsyncDisposable {
   readonly engine: Engine;
   readonly store: Store;
-  readonly server: Serving;
+  readonly server: RunningServer;
   readonly token: string;
   /** What a stream gives, as it comes. */
   listen(path: string): Listening;

@@ -8,7 +8,7 @@ import { Engine } from "../../src/runtime/engine/engine.ts";
 import type { OpenStore } from "../../src/runtime/deps.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { makeAuthorizer } from "../../src/server/auth/authorize.ts";
-import { serve, type ServeOptions, type Serving } from "../../src/server/http/server.ts";
+import { serve, type ServeOptions, type RunningServer } from "../../src/server/http/server.ts";
 import { memoryStore } from "../../src/store/memory/store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { makeToolSource } from "../../src/tool/source.ts";
@@ -17,7 +17,7 @@ import { scripted, type Line } from "../runtime/turn/scripted.ts";
 
 export interface Served extends AsyncDisposable {
   readonly engine: Engine;
-  readonly server: Serving;
+  readonly server: RunningServer;
   readonly token: string;
   readonly troubles: unknown[];
   /** Asks for an operation as a client would; what is not JSON comes back as a text. */
@@ -25,7 +25,7 @@ export interface Served extends AsyncDisposable {
   /** Any request at all. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
   /** The same store behind another server, as after a restart. */
-  again(): Promise<Serving>;
+  again(): Promise<RunningServer>;
 }
 
 export interface Given {
@@ -76,7 +76,7 @@ export async function served(options: ServedOptions = {}): Promise<Served> {
   const engine = new Engine({ store, world, models: async () => models, tools, ...opens });
   const { token } = await engine.addToken({ scopes: options.scopes ?? ["admin"] });
   const troubles: unknown[] = [];
-  const again = (): Promise<Serving> =>
+  const again = (): Promise<RunningServer> =>
     serve({
       world: { ...world, ...options.world },
       version: "0.0.0",

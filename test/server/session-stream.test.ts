@@ -1,7 +1,7 @@
 /** What comes in between the last look at the log and being handed what is new is not missed. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Hub, Listener } from "../../src/server/stream/hub.ts";
+import type { Hub, LogSubscriber } from "../../src/server/stream/hub.ts";
 import { streamSession } from "../../src/server/stream/session-stream.ts";
 import { eventFrame, eventId, SharedFrame, type Sink } from "../../src/server/stream/sink.ts";
 import type { Store } from "../../src/store/port.ts";
@@ -12,7 +12,7 @@ test("an event that arrives while the stream still reads is sent once, in order"
   await using place = inMemory();
   const { engine } = place;
   const session = await engine.open({ objective: "Race" });
-  let listener: Listener | null = null;
+  let listener: LogSubscriber | null = null;
   const over = new AbortController();
   const frames: string[] = [];
   const none = (): (() => void) => () => undefined;

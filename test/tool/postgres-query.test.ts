@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { realWorld } from "../../src/runtime/world.ts";
 import { openPostgres } from "../../src/tool/postgres-query.ts";
-import type { Rows } from "../../src/tool/rows.ts";
+import type { StatementRows } from "../../src/tool/rows.ts";
 import { noPostgres, ownDatabase, type PostgresPlace } from "../postgres/place.ts";
 import { startProxy, type Proxy } from "../postgres/proxy.ts";
 import { until } from "../server/until.ts";
@@ -31,7 +31,7 @@ suite("a bound PostgreSQL", { skip: await noPostgres() }, () => {
     database: Pick<ReturnType<typeof open>, "query">,
     sql: string,
     signal = new AbortController().signal,
-  ): Promise<Rows> => database.query(sql, { rowsMax: 2, timeoutMs: 20_000, signal });
+  ): Promise<StatementRows> => database.query(sql, { rowsMax: 2, timeoutMs: 20_000, signal });
   const lost = { code: "unavailable", message: /^books: / };
 
   test("gives rows, says what is wrong, and takes one statement at a time", async () => {

@@ -4,7 +4,7 @@ import { RpcError, rpcCode } from "./json-rpc.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-interface Asking {
+interface PermissionRequest {
   readonly call: ExecutorCall;
   readonly answer: (answer: "allow" | "reject" | "cancelled") => void;
 }
@@ -25,7 +25,7 @@ export class ExecutorEvents {
       output: unknown;
     }
   >();
-  readonly #asking = new Map<string, Asking>();
+  readonly #asking = new Map<string, PermissionRequest>();
   #sessionId: string | null = null;
   /** The agent has not answered the prompt yet. */
   #isWorking = false;

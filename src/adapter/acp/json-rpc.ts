@@ -55,7 +55,7 @@ export interface RpcOptions {
   readonly toError: (error: unknown) => RpcError;
 }
 
-interface Pending {
+interface PendingRequest {
   resolve(result: unknown): void;
   reject(error: unknown): void;
 }
@@ -64,7 +64,7 @@ type Id = string | number | null;
 type Message = Readonly<Record<string, unknown>>;
 
 export function makeRpc(options: RpcOptions): RpcConnection {
-  const pending = new Map<number, Pending>();
+  const pending = new Map<number, PendingRequest>();
   let lastId = 0;
   let isClosed = false;
 

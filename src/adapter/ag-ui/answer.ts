@@ -3,7 +3,7 @@ import type { EventOf } from "../../core/event.ts";
 import type { ContentBlock } from "../../core/schema.ts";
 
 /** A run of text or reasoning in an answer. */
-export interface Segment {
+export interface RunSegment {
   readonly type: "text" | "reasoning";
   readonly text: string;
 }
@@ -14,9 +14,9 @@ export type RunEvent = Readonly<Record<string, unknown>> & { readonly type: stri
 export const erasedText = "[erased]";
 
 /** The segments of an answer in order; adjacent ones of a kind are one. */
-export function segmentsOf({ content, erased }: EventOf<"model.responded">): readonly Segment[] {
+export function segmentsOf({ content, erased }: EventOf<"model.responded">): readonly RunSegment[] {
   if (erased) return [{ type: "text", text: erasedText }];
-  const segments: Segment[] = [];
+  const segments: RunSegment[] = [];
   let isCut = true;
   for (const block of content?.blocks ?? []) {
     if (block.type === "tool-call") isCut = true;
@@ -31,7 +31,7 @@ export function segmentsOf({ content, erased }: EventOf<"model.responded">): rea
 }
 
 /** What stays of an answer that failed: the text before an interrupt. All else is generated again. */
-export function keptSegments({ body, content, erased }: EventOf<"model.failed">): readonly Segment[] {
+export function keptSegments({ body, content, erased }: EventOf<"model.failed">): readonly RunSegment[] {
   if (body.error !== "interrupted" || (body.partialChars ?? 0) === 0) return [];
   const text = erased ? erasedText : (content?.partial ?? "");
   return text === "" ? [] : [{ type: "text", text }];

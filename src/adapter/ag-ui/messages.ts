@@ -4,7 +4,7 @@ import { importedAnswer, importedCall, importedInput } from "../../core/history/
 import { includes } from "../../core/range.ts";
 import { isOf } from "../../core/transcript.ts";
 import type { Session } from "../../runtime/engine/session.ts";
-import { argumentsOf, inputText, keptSegments, resultOf, segmentsOf, type Segment } from "./answer.ts";
+import { argumentsOf, inputText, keptSegments, resultOf, segmentsOf, type RunSegment } from "./answer.ts";
 import { messageId, resultId, toolCallId } from "./ids.ts";
 
 /** A message of the protocol. */
@@ -98,7 +98,7 @@ export class MessageList {
     }
   }
 
-  #answer(requestSeq: number | null, said: readonly Segment[]): void {
+  #answer(requestSeq: number | null, said: readonly RunSegment[]): void {
     if (requestSeq === null || this.#compactions.has(requestSeq)) return;
     for (const [place, { type, text }] of said.entries()) {
       const id = messageId(this.#session, requestSeq, place);
@@ -141,7 +141,7 @@ export class MessageList {
 }
 
 /** The message that the calls of an answer belong to: its last text, or one of their own. */
-export function parentOf(session: string, requestSeq: number, said: readonly Segment[]): string {
+export function parentOf(session: string, requestSeq: number, said: readonly RunSegment[]): string {
   const last = said.findLastIndex(({ type }) => type === "text");
   return messageId(session, requestSeq, last === -1 ? said.length : last);
 }

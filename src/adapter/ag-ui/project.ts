@@ -14,7 +14,7 @@ import {
   resultOf,
   segmentsOf,
   type RunEvent,
-  type Segment,
+  type RunSegment,
 } from "./answer.ts";
 import { messageId, resultId, toolCallId, waitId } from "./ids.ts";
 import { parentOf } from "./messages.ts";
@@ -22,7 +22,7 @@ import { StateProjection } from "./state.ts";
 import { UsageSum } from "./usage.ts";
 
 /** Which run is projected. */
-export interface ProjectionOptions {
+export interface RunProjectionOptions {
   readonly session: string;
   readonly threadId: string;
   readonly runId: string;
@@ -36,7 +36,7 @@ export interface ProjectionOptions {
 /** An answer in progress: what was sent of it. */
 interface Answer {
   readonly requestSeq: number;
-  segments: Segment[];
+  segments: RunSegment[];
   isOpen: boolean;
 }
 
@@ -51,7 +51,7 @@ const resync = (toSeq: number): RunEvent => ({ type: "resync", toSeq });
 
 /** The projection of one turn. Feed it the events from its first input on, in order. */
 export class RunProjection {
-  readonly #options: ProjectionOptions;
+  readonly #options: RunProjectionOptions;
   readonly #session: string;
   readonly #state: StateProjection;
   readonly #usage = new UsageSum();
@@ -67,7 +67,7 @@ export class RunProjection {
   #answer: Answer | null = null;
   #failure: string | undefined;
 
-  constructor(options: ProjectionOptions) {
+  constructor(options: RunProjectionOptions) {
     this.#options = options;
     this.#session = options.session;
     this.#state = options.state ?? new StateProjection();
@@ -198,7 +198,7 @@ export class RunProjection {
   }
 
   /** Sends what is missing of an answer; or all messages again, if something else was sent. */
-  #complete(said: readonly Segment[], seq: number): RunEvent[] {
+  #complete(said: readonly RunSegment[], seq: number): RunEvent[] {
     const answer = this.#answer;
     if (answer === null) return [];
     this.#parentId = parentOf(this.#session, answer.requestSeq, said);
@@ -229,7 +229,7 @@ export class RunProjection {
   }
 
   /** Adds text to the open segment, or opens one. */
-  #say(answer: Answer, { type, text }: Segment): RunEvent[] {
+  #say(answer: Answer, { type, text }: RunSegment): RunEvent[] {
     const last = answer.segments.at(-1);
     const continues = answer.isOpen && last?.type === type;
     const events = continues ? [] : this.#closeSegment(answer);
@@ -329,7 +329,7 @@ const approvalOf = (seq: number, tool: string): object => ({
 });
 
 /** Whether what was sent is the beginning of an answer. A segment that was closed must be whole. */
-function beginsWith(said: readonly Segment[], sent: readonly Segment[], isOpen: boolean): boolean {
+function beginsWith(said: readonly RunSegment[], sent: readonly RunSegment[], isOpen: boolean): boolean {
   return sent.every(({ type, text }, place) => {
     const whole = said[place];
     if (whole?.type !== type) return false;

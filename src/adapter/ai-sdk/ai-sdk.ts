@@ -8,7 +8,7 @@ export type { ChatMessage, UserMetadata } from "./message.ts";
 export { uiMessages } from "./messages.ts";
 export type { MessagesOptions } from "./messages.ts";
 export { TurnProjection } from "./project.ts";
-export type { BlobBlock, ProjectionOptions, TurnMetadata, TurnUsage } from "./project.ts";
+export type { BlobBlock, ChatProjectionOptions, TurnMetadata, TurnUsage } from "./project.ts";
 export { toUIMessageChunks, toUIMessageStreamResponse } from "./response.ts";
 export type { RunResponseOptions } from "./response.ts";
 export { chatRoutes } from "./routes.ts";

@@ -25,7 +25,7 @@ export interface Intent {
 }
 
 /** The outcome of a call. */
-export interface Outcome {
+export interface RecordedOutcome {
   readonly status: "ok" | "error" | "unknown";
   readonly value: unknown;
   readonly body?: Readonly<Record<string, unknown>>;
@@ -98,11 +98,11 @@ export class CallLedger {
   }
 
   /** The recorded outcome of a call; null if there is none. */
-  async outcome(id: CallId): Promise<Outcome | null> {
+  async outcome(id: CallId): Promise<RecordedOutcome | null> {
     const seq = this.#entries.get(nameOf(id))?.settledSeq ?? null;
     if (seq === null) return null;
     for await (const event of this.#session.events({ fromSeq: seq, toSeq: seq })) {
-      const { status } = event.body as { readonly status: Outcome["status"] };
+      const { status } = event.body as { readonly status: RecordedOutcome["status"] };
       if (event.erased) throw erased(seq);
       return { status, value: await this.#value(event.content) };
     }
@@ -150,7 +150,7 @@ export class CallLedger {
   }
 
   /** Records the outcome of a call. If that fails, the call was made, and nothing says how it ended. */
-  async settle(id: CallId, intent: Intent, { status, value, body = {} }: Outcome): Promise<void> {
+  async settle(id: CallId, intent: Intent, { status, value, body = {} }: RecordedOutcome): Promise<void> {
     const { kind, name } = intent;
     const record = {
       type: types.outcome,

@@ -120,7 +120,7 @@ export async function stopChat(session: Session, reason = "stopped by the user")
   await session.interrupt({ reason });
 }
 
-interface Running extends StreamOptions {
+interface ChatRunOptions extends StreamOptions {
   readonly run?: Promise<unknown> | undefined;
 }
 
@@ -128,7 +128,7 @@ async function* chunksFrom(
   engine: Engine,
   session: Session,
   { fromSeq, ...target }: TurnTarget & { readonly fromSeq: number },
-  { signal, run, errorText, ...given }: Running,
+  { signal, run, errorText, ...given }: ChatRunOptions,
 ): Chunks {
   const files = makeFiles({ blob: (hash) => engine.blob(hash), ...given });
   const updates = followSession(engine, session, { fromSeq, signal, run });

@@ -20,7 +20,7 @@ import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import type { Drive } from "../../runtime/turn/drive.ts";
-import { CallLedger, type Intent, type Outcome, type RunUsage } from "./call-ledger.ts";
+import { CallLedger, type Intent, type RecordedOutcome, type RunUsage } from "./call-ledger.ts";
 import { sha256 } from "./ids.ts";
 
 /** What a repeated tool call does; as in Skein's own tools. */
@@ -120,13 +120,13 @@ function makeMiddleware(ledger: CallLedger): LanguageModelV4Middleware {
   };
 }
 
-interface Recording {
+interface OpenIntent {
   readonly ledger: CallLedger;
   readonly id: ReturnType<CallLedger["take"]>;
   readonly intent: Intent;
 }
 
-async function orFail<T>(work: PromiseLike<T>, { ledger, id, intent }: Recording): Promise<T> {
+async function orFail<T>(work: PromiseLike<T>, { ledger, id, intent }: OpenIntent): Promise<T> {
   try {
     return await work;
   } catch (error) {
@@ -139,7 +139,7 @@ async function orFail<T>(work: PromiseLike<T>, { ledger, id, intent }: Recording
 /** The parts as they come; the last one only when all of them are durable. */
 function recorded(
   stream: ReadableStream<LanguageModelV4StreamPart>,
-  { ledger, id, intent }: Recording,
+  { ledger, id, intent }: OpenIntent,
 ): ReadableStream<LanguageModelV4StreamPart> {
   async function* parts(): AsyncGenerator<LanguageModelV4StreamPart> {
     const kept: LanguageModelV4StreamPart[] = [];
@@ -218,7 +218,7 @@ function wrapTools<T extends ToolSet>(
       }
       await ledger.begin(id, intent);
       const key = sha256(`${session}\n${id.call}\n${id.n}`);
-      let outcome: Outcome;
+      let outcome: RecordedOutcome;
       try {
         outcome = { status: "ok", value: await whole(execute(input as never, { ...options, key } as never)) };
       } catch (error) {

@@ -47,13 +47,13 @@ function addChunk(message: UIMessage, chunk: UIMessageChunk): void {
   else addToCall(parts, chunk);
 }
 
-type Spoken = Extract<UIMessageChunk, { type: `${"text" | "reasoning"}-${"delta" | "end"}` }>;
+type TextChunk = Extract<UIMessageChunk, { type: `${"text" | "reasoning"}-${"delta" | "end"}` }>;
 
-const isSpoken = (chunk: UIMessageChunk): chunk is Spoken =>
+const isSpoken = (chunk: UIMessageChunk): chunk is TextChunk =>
   /^(text|reasoning)-(delta|end)$/.test(chunk.type);
 
 /** One part is open at a time, and it is the last one of its kind. */
-function addText(parts: Part[], chunk: Spoken): void {
+function addText(parts: Part[], chunk: TextChunk): void {
   const open = parts.findLast((part) => "state" in part && part.state === "streaming");
   if (open?.type !== "text" && open?.type !== "reasoning") return;
   if ("delta" in chunk) open.text += chunk.delta;

@@ -7,7 +7,7 @@ import { isOf, transcriptTypes } from "../../core/transcript.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { messageId } from "./ids.ts";
 import { buildMessage, type ChatMessage } from "./message.ts";
-import { TurnProjection, userParts, type BlobBlock, type ProjectionOptions } from "./project.ts";
+import { TurnProjection, userParts, type BlobBlock, type ChatProjectionOptions } from "./project.ts";
 
 /** Types of the events that a projection reads. */
 export const chatTypes: readonly string[] = [
@@ -44,13 +44,13 @@ export async function uiMessages(session: Session, options: MessagesOptions = {}
   return transcript.messages();
 }
 
-interface Transcript {
+interface ChatTranscript {
   add(event: SessionEvent): void;
   messages(): ChatMessage[];
 }
 
 /** Collects events of the current path into messages. Pure. */
-function makeTranscript(options: ProjectionOptions): Transcript {
+function makeTranscript(options: ChatProjectionOptions): ChatTranscript {
   const { session, urlOf = () => null } = options;
   const done: ChatMessage[] = [];
   const inputs = new Map<number, EventOf<"input.received"> | EventOf<"message.received">>();

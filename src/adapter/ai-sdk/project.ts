@@ -8,7 +8,7 @@ import type { EventOf, SessionEvent } from "../../core/event.ts";
 import type { ContentBlock } from "../../core/schema.ts";
 import { isOf } from "../../core/transcript.ts";
 import type { LiveDelta } from "../../runtime/turn/live.ts";
-import { segmentsOf, type Segment } from "../answer-segment.ts";
+import { segmentsOf, type AnswerSegment } from "../answer-segment.ts";
 import { messageId, toolCallId } from "./ids.ts";
 
 /** The tokens and the cost of a turn. */
@@ -43,7 +43,7 @@ export interface BlobBlock {
 }
 
 /** What a projection needs beyond the events. */
-export interface ProjectionOptions {
+export interface ChatProjectionOptions {
   readonly session: string;
   /** Where a client gets the bytes of an image; null leaves the image out. */
   readonly urlOf?: (block: BlobBlock) => string | null;
@@ -52,7 +52,7 @@ export interface ProjectionOptions {
 /** An answer in progress: what was sent of it. */
 interface Answer {
   readonly requestSeq: number;
-  segments: Segment[];
+  segments: AnswerSegment[];
   isOpen: boolean;
 }
 
@@ -99,7 +99,7 @@ export class TurnProjection {
   #usage = noUsage;
   #cost: number | null = 0;
 
-  constructor({ session, urlOf = () => null }: ProjectionOptions) {
+  constructor({ session, urlOf = () => null }: ChatProjectionOptions) {
     this.#session = session;
     this.#urlOf = urlOf;
   }
@@ -240,7 +240,7 @@ export class TurnProjection {
   }
 
   /** Sends what is missing of an answer; from its beginning, if something else was sent. */
-  #complete(said: readonly Segment[]): UIMessageChunk[] {
+  #complete(said: readonly AnswerSegment[]): UIMessageChunk[] {
     const answer = this.#answer ?? { requestSeq: this.#toSeq, segments: [], isOpen: false };
     const isWrong = !beginsWith(said, answer.segments, answer.isOpen);
     const chunks: UIMessageChunk[] = isWrong ? [{ type: "reset-step" }] : [];
@@ -259,7 +259,7 @@ export class TurnProjection {
   }
 
   /** Adds text to the open part, or opens one. */
-  #say(answer: Answer, { type, text }: Segment): UIMessageChunk[] {
+  #say(answer: Answer, { type, text }: AnswerSegment): UIMessageChunk[] {
     const last = answer.segments.at(-1);
     const continues = answer.isOpen && last?.type === type;
     const chunks = continues ? [] : this.#closePart(answer);
@@ -411,7 +411,11 @@ function acceptable(value: unknown): unknown {
 const partId = ({ requestSeq, segments }: Answer): string => `${requestSeq}.${segments.length}`;
 
 /** Whether what was sent is the beginning of an answer. A part that was closed must be whole. */
-function beginsWith(said: readonly Segment[], sent: readonly Segment[], isOpen: boolean): boolean {
+function beginsWith(
+  said: readonly AnswerSegment[],
+  sent: readonly AnswerSegment[],
+  isOpen: boolean,
+): boolean {
   return sent.every(({ type, text }, place) => {
     const whole = said[place];
     if (whole?.type !== type) return false;

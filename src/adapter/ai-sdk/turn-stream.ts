@@ -3,7 +3,7 @@ import type { UIMessageChunk } from "ai";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { isOf } from "../../core/transcript.ts";
-import { TurnProjection, type ProjectionOptions } from "./project.ts";
+import { TurnProjection, type ChatProjectionOptions } from "./project.ts";
 import type { StreamMark, StreamUpdate } from "./updates.ts";
 
 /** Which turn to show, and how much of it the client has. */
@@ -17,7 +17,7 @@ export interface TurnTarget {
 /** A keep-alive comment, between the chunks of a stream. */
 export const keepAlive = "keep-alive";
 
-export interface TurnSource extends ProjectionOptions {
+export interface TurnSource extends ChatProjectionOptions {
   readonly updates: AsyncIterable<StreamUpdate>;
   /** Reads the files that an event shows, before it is projected. */
   readonly learn?: (event: SessionEvent) => Promise<void>;

@@ -6,12 +6,12 @@ import { chatTypes } from "./messages.ts";
 
 export type { StreamMark, StreamUpdate } from "../session-updates.ts";
 
-type Following = Omit<Parameters<typeof updates.followSession>[2], "types">;
+type FollowTarget = Omit<Parameters<typeof updates.followSession>[2], "types">;
 
 /** Ends when the signal is aborted. */
 export const followSession = (
   engine: Engine,
   session: Session,
-  following: Following,
+  following: FollowTarget,
 ): AsyncGenerator<updates.StreamUpdate> =>
   updates.followSession(engine, session, { ...following, types: chatTypes });

@@ -4,7 +4,7 @@ import { SkeinError } from "../../core/error.ts";
 import type { AgentDefinition } from "../../core/workspace/agent.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import { agentId, agentName, slugOf } from "./ids.ts";
-import { makeRegistry, type Registered } from "./registry.ts";
+import { makeRegistry, type RegistryEntry } from "./registry.ts";
 import { checkTools, customBindings, permissionsOf } from "./tools.ts";
 import {
   fieldsOf,
@@ -18,7 +18,7 @@ import {
 } from "./values.ts";
 
 /** A version of an agent. */
-export interface ClaudeAgent extends Registered {
+export interface ClaudeAgent extends RegistryEntry {
   readonly description: string | null;
   readonly model: Fields & { readonly id: string };
   readonly system: string | null;

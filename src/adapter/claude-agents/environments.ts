@@ -6,7 +6,7 @@ import { SkeinError } from "../../core/error.ts";
 import type { Binding } from "../../core/tool/commands.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import type { World } from "../../runtime/world.ts";
-import { makeRegistry, type Registered } from "./registry.ts";
+import { makeRegistry, type RegistryEntry } from "./registry.ts";
 import {
   fieldsOf,
   invalid,
@@ -18,7 +18,7 @@ import {
   type Fields,
 } from "./values.ts";
 
-export interface ClaudeEnvironment extends Registered {
+export interface ClaudeEnvironment extends RegistryEntry {
   readonly description: string | null;
   readonly config: Fields & { readonly type: "cloud" | "self_hosted" };
 }

@@ -3,7 +3,7 @@ import type { SessionEvent } from "../../core/event.ts";
 import { includes } from "../../core/range.ts";
 import type { State } from "../../core/state.ts";
 import type { Session } from "../../runtime/engine/session.ts";
-import { projectedTypes, Projection, type ClaudeEvent } from "./project.ts";
+import { projectedTypes, EventProjection, type ClaudeEvent } from "./project.ts";
 import { invalid, limitOf, listIn, rangeIn, type Fields } from "./values.ts";
 
 /** The state before a position; null before the first. */
@@ -22,7 +22,7 @@ export function markQueued(events: ClaudeEvent[], event: SessionEvent, { standin
 /** What the record at a position became. */
 export async function readProjected(session: Session, seq: number): Promise<ClaudeEvent[]> {
   const head = await session.fold();
-  const projection = new Projection(session.id, await stateBefore(session, seq));
+  const projection = new EventProjection(session.id, await stateBefore(session, seq));
   for await (const event of session.events({ fromSeq: seq, toSeq: Math.min(seq, head.seq) }))
     return markQueued(projection.push(event), event, head);
   return [];
@@ -43,7 +43,7 @@ export async function listEvents(session: Session, query: URLSearchParams): Prom
   return { data, next_page: next };
 }
 
-interface Reading {
+interface EventQuery {
   readonly cursor: number | null;
   readonly limit: number;
   readonly isWanted: (event: ClaudeEvent) => boolean;
@@ -64,12 +64,12 @@ function cursorOf(page: string | null): number | null {
 }
 
 /** A page ends between records: one that becomes several events is not torn. */
-async function readAscending(session: Session, { cursor, limit, isWanted }: Reading): Promise<Read> {
+async function readAscending(session: Session, { cursor, limit, isWanted }: EventQuery): Promise<Read> {
   const head = await session.fold();
   const fromSeq = cursor ?? 1;
   const data: ClaudeEvent[] = [];
   if (fromSeq > head.seq) return { data, next: null };
-  const projection = new Projection(session.id, await stateBefore(session, fromSeq));
+  const projection = new EventProjection(session.id, await stateBefore(session, fromSeq));
   for await (const event of session.events({ fromSeq, toSeq: head.seq, types: projectedTypes })) {
     const isFull = data.length >= limit && !projection.isHolding;
     if (isFull) return { data, next: cursorText(event.seq) };
@@ -81,13 +81,13 @@ async function readAscending(session: Session, { cursor, limit, isWanted }: Read
 const chunkRecords = 500;
 
 /** Backwards in pieces, each read forwards. */
-async function readDescending(session: Session, { cursor, limit, isWanted }: Reading): Promise<Read> {
+async function readDescending(session: Session, { cursor, limit, isWanted }: EventQuery): Promise<Read> {
   const head = await session.fold();
   let toSeq = cursor === null ? head.seq : Math.min(cursor, head.seq);
   const data: ClaudeEvent[] = [];
   while (toSeq >= 1) {
     const fromSeq = await safeStart(session, Math.max(1, toSeq - chunkRecords + 1));
-    const projection = new Projection(session.id, await stateBefore(session, fromSeq));
+    const projection = new EventProjection(session.id, await stateBefore(session, fromSeq));
     const bySeq: { readonly seq: number; readonly events: ClaudeEvent[] }[] = [];
     // What is held at the end came with a later record, on the page before.
     for await (const event of session.events({ fromSeq, toSeq, types: projectedTypes }))

@@ -8,7 +8,7 @@ import type { Sink } from "../../server/stream/sink.ts";
 import { isGone } from "../drawer.ts";
 import { markQueued, safeStart, stateBefore } from "./event-list.ts";
 import { messageId, thinkingId } from "./ids.ts";
-import { projectedTypes, Projection, type ClaudeEvent } from "./project.ts";
+import { projectedTypes, EventProjection, type ClaudeEvent } from "./project.ts";
 import { timeText, type Fields } from "./values.ts";
 
 const pingMs = 15_000;
@@ -22,7 +22,7 @@ const eventFrameOf = (event: ClaudeEvent): string => frameOf(event.type, event, 
 export async function openEventStream(engine: Engine, session: Session, previews: readonly string[]) {
   const headSeq = (await session.head()).seq;
   const fromSeq = await safeStart(session, headSeq + 1);
-  const projection = new Projection(session.id, await stateBefore(session, fromSeq));
+  const projection = new EventProjection(session.id, await stateBefore(session, fromSeq));
   return (sink: Sink): Promise<void> =>
     new EventStream(engine, session, { sink, headSeq, previews, projection }).run(fromSeq);
 }
@@ -31,7 +31,7 @@ interface StreamPlace {
   readonly sink: Sink;
   readonly headSeq: number;
   readonly previews: readonly string[];
-  readonly projection: Projection;
+  readonly projection: EventProjection;
 }
 
 class EventStream {

@@ -52,7 +52,7 @@ export const projectedTypes: readonly string[] = [
 ];
 
 /** Turns events of one session into events of the API. */
-export class Projection {
+export class EventProjection {
   readonly #session: SessionId;
   readonly #calls = new Map<string, RequestedCall>();
   readonly #mcp = new Set<string>();
@@ -312,7 +312,7 @@ function outputBlocks(output: unknown, blocks: readonly ContentBlock[]): readonl
   return [{ type: "text", text }, ...shown];
 }
 
-type Handler = (to: Projection, event: SessionEvent, body: Fields, content: Fields) => ClaudeEvent[];
+type Handler = (to: EventProjection, event: SessionEvent, body: Fields, content: Fields) => ClaudeEvent[];
 
 const blocksOf = ({ blocks = [] }: Fields): readonly ContentBlock[] => blocks as readonly ContentBlock[];
 

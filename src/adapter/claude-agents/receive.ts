@@ -16,7 +16,7 @@ import type { ClaudeEvent } from "./project.ts";
 import { fieldsOf, invalid, isFields, listOf, textOf, textOrNull, type Fields } from "./values.ts";
 
 /** One request with events. */
-export interface Posted {
+export interface EventsRequest {
   readonly events: readonly unknown[];
   /** `Idempotency-Key`. */
   readonly key: string | undefined;
@@ -33,7 +33,7 @@ const retryMs = 600_000;
 export async function receiveEvents(
   engine: Engine,
   session: Session,
-  { events, key, isRetry, need }: Posted,
+  { events, key, isRetry, need }: EventsRequest,
 ): Promise<ClaudeEvent[]> {
   const checked = events.map((event, place) => checkEvent(event, `events[${place}]`));
   const steps: ({ readonly inputs: AppendRecord[] } | { readonly event: Fields })[] = [];
@@ -71,7 +71,7 @@ async function requestKey(
   engine: Engine,
   session: Session,
   events: readonly Fields[],
-  { key, isRetry }: Pick<Posted, "key" | "isRetry">,
+  { key, isRetry }: Pick<EventsRequest, "key" | "isRetry">,
 ): Promise<{ readonly key: string; readonly isRepeated: boolean; readonly seq: number }> {
   const { writer, world } = internalsOf(engine);
   const digest = createHash("sha256")
@@ -183,7 +183,7 @@ async function fileOf(
   return { type: "file", blob, mediaType, ...(typeof title === "string" ? { name: title } : {}) };
 }
 
-async function applyEvent(session: Session, event: Fields, need: Posted["need"]): Promise<number> {
+async function applyEvent(session: Session, event: Fields, need: EventsRequest["need"]): Promise<number> {
   if (event["type"] === "user.interrupt") {
     need("write", "an interrupt");
     return (await session.interrupt({ reason: "by the client" })).seq;
@@ -192,7 +192,7 @@ async function applyEvent(session: Session, event: Fields, need: Posted["need"])
   return settle(session, event, need);
 }
 
-async function confirm(session: Session, event: Fields, need: Posted["need"]): Promise<number> {
+async function confirm(session: Session, event: Fields, need: EventsRequest["need"]): Promise<number> {
   const { result, deny_message: message } = event;
   if (result !== "allow" && result !== "deny") throw invalid('result: expected "allow" or "deny"');
   need(result === "allow" ? "operate" : "write", "a confirmation");
@@ -220,7 +220,7 @@ async function decisionOf(session: Session, fromSeq: number, call: string) {
 }
 
 /** An outcome that is there already changes nothing; an outcome after an interrupt is kept as evidence. */
-async function settle(session: Session, event: Fields, need: Posted["need"]): Promise<number> {
+async function settle(session: Session, event: Fields, need: EventsRequest["need"]): Promise<number> {
   need("settle", "the result of a tool");
   const id = event["type"] === "user.tool_result" ? event["tool_use_id"] : event["custom_tool_use_id"];
   const { call } = await callOf(session, id);

@@ -1,32 +1,32 @@
 /** Agents and environments as the API has them, each with its versions in a drawer of its own. */
 import { makeDrawers, type Drawers } from "../drawer.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
-import type { Metadata } from "./values.ts";
+import type { ClaudeMetadata } from "./values.ts";
 
 /** An agent or environment at one version. */
-export interface Registered {
+export interface RegistryEntry {
   readonly id: string;
   readonly version: number;
   readonly name: string;
-  readonly metadata: Metadata;
+  readonly metadata: ClaudeMetadata;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly archivedAt: number | null;
 }
 
-type Kept<T> = Omit<T, "id" | "version" | "createdAt" | "updatedAt">;
+type RegistryValue<T> = Omit<T, "id" | "version" | "createdAt" | "updatedAt">;
 
-export interface Registry<T extends Registered> {
+export interface Registry<T extends RegistryEntry> {
   /** All versions, the first first; empty when there is no such object. */
   versions(id: string): Promise<readonly T[]>;
   /** Writes a version. False when it exists already: another request was first. */
-  put(id: string, version: number, value: Kept<T>): Promise<boolean>;
+  put(id: string, version: number, value: RegistryValue<T>): Promise<boolean>;
   ids(): Promise<readonly string[]>;
   delete(id: string): Promise<boolean>;
 }
 
 /** The objects of one kind. They are redacted like everything else that a server writes. */
-export function makeRegistry<T extends Registered>(
+export function makeRegistry<T extends RegistryEntry>(
   engine: Engine,
   kind: "agent" | "environment",
 ): Registry<T> {
@@ -46,7 +46,7 @@ export function makeRegistry<T extends Registered>(
         if (noun !== "version" || erased) continue;
         const createdAt = found[0]?.createdAt ?? at;
         const times = { id, version: found.length + 1, createdAt, updatedAt: at };
-        found.push({ ...(value as Kept<T>), ...times } as T);
+        found.push({ ...(value as RegistryValue<T>), ...times } as T);
       }
       return found;
     },

@@ -28,14 +28,14 @@ import {
   textOrNull,
   timeText,
   type Fields,
-  type Metadata,
+  type ClaudeMetadata,
 } from "./values.ts";
 
 /** What a session has beyond Skein's own fields. */
 interface SessionRecord {
   readonly agent: Fields;
   readonly environment: string;
-  readonly metadata: Metadata;
+  readonly metadata: ClaudeMetadata;
 }
 
 const recordType = "x.claude-agents.session";

@@ -2,7 +2,7 @@
 import { SkeinError } from "../../core/error.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
-export type Metadata = Readonly<Record<string, string>>;
+export type ClaudeMetadata = Readonly<Record<string, string>>;
 
 export const invalid = (message: string, hint?: string): SkeinError =>
   new SkeinError("invalid", message, hint === undefined ? {} : { hint });
@@ -39,7 +39,7 @@ const kindOf = (value: unknown): string =>
         : `a value of type ${typeof value}`;
 
 /** Applies a patch of metadata: a text sets, null deletes. */
-export function patchMetadata(before: Metadata, patch: unknown): Metadata {
+export function patchMetadata(before: ClaudeMetadata, patch: unknown): ClaudeMetadata {
   if (patch === undefined || patch === null) return before;
   const after = new Map(Object.entries(before));
   for (const [key, value] of Object.entries(fieldsOf(patch, "metadata"))) {

@@ -16,12 +16,12 @@ export interface SessionsList<T> {
   readonly totalPages: number;
 }
 
-interface Listed {
+interface ListEntry {
   readonly id: string;
   readonly lastUpdateTime: number;
 }
 
-export function listPage<T extends Listed>(
+export function listPage<T extends ListEntry>(
   all: readonly T[],
   { limit, offset = 0, page, order }: ListOptions,
 ): SessionsList<T> {

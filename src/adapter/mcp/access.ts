@@ -51,7 +51,7 @@ export async function needOwn(access: McpAccess, session: Session): Promise<void
 }
 
 /** How a call that changes something is recognized when it is repeated. */
-export interface Keyed {
+export interface KeyedCall {
   readonly engine: Engine;
   /** For calls of the library that take a key. */
   readonly own: { readonly key?: string };
@@ -63,7 +63,7 @@ export function keyed(
   tool: string,
   args: { readonly key?: string | undefined },
   { takesKey = false }: { readonly takesKey?: boolean } = {},
-): Keyed {
+): KeyedCall {
   const { key } = args;
   if (key === undefined) return { engine, own: {} };
   const { world, actor, forRequest } = internalsOf(engine);

@@ -24,7 +24,7 @@ type Caller = Awaited<ReturnType<MountRequest["authorize"]>>;
 type Store = ReturnType<typeof internalsOf>["store"];
 
 /** What all callers of one store share. */
-interface Shared {
+interface StoreHandlers {
   readonly modern: McpHttpHandler;
   readonly legacy: LegacySessions;
 }
@@ -33,9 +33,9 @@ const bodyBytesMax = 4_194_304;
 const codes = { parse: -32_700, request: -32_600, server: -32_000 } as const;
 
 export function makeMcpHandler({ extension }: { readonly extension?: Extension | undefined }): MountHandler {
-  const shared = new Map<Store, Shared>();
+  const shared = new Map<Store, StoreHandlers>();
 
-  function sharedOf({ engine }: Caller, given: MountRequest): Shared {
+  function sharedOf({ engine }: Caller, given: MountRequest): StoreHandlers {
     const { store } = internalsOf(engine);
     const known = shared.get(store);
     if (known !== undefined) return known;

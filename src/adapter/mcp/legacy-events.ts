@@ -7,14 +7,14 @@ import type { EventStore, JSONRPCMessage } from "@modelcontextprotocol/server";
 const messagesMax = 500;
 const bytesMax = 4_194_304;
 
-interface Stored {
+interface StoredMessage {
   readonly stream: string;
   readonly message: JSONRPCMessage;
   readonly bytes: number;
 }
 
 export function makeEventStore(): EventStore {
-  const stored = new Map<string, Stored>();
+  const stored = new Map<string, StoredMessage>();
   let [count, bytes] = [0, 0];
 
   return {

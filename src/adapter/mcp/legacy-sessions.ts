@@ -17,12 +17,12 @@ import type { McpAccess } from "./access.ts";
 import { makeEventStore } from "./legacy-events.ts";
 
 export interface LegacySessions {
-  answer(request: Request, asked: Asked): Promise<Response>;
+  answer(request: Request, asked: LegacyRequest): Promise<Response>;
   /** Ends all of them: the server stops. */
   stop(): void;
 }
 
-interface Asked {
+interface LegacyRequest {
   readonly authInfo: AuthInfo;
   readonly parsedBody?: unknown;
   readonly access: McpAccess;
@@ -30,7 +30,7 @@ interface Asked {
   readonly token: string;
 }
 
-interface Making {
+interface LegacySessionsOptions {
   readonly world: Pick<World, "now" | "steady" | "random">;
   /** A server for a session. */
   readonly lasting: (access: McpAccess) => McpServer;
@@ -38,7 +38,7 @@ interface Making {
   readonly passing: McpServerFactory;
 }
 
-interface Open {
+interface LegacySession {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly token: string;
   usedMs: number;
@@ -53,14 +53,14 @@ const openMax = 1_000;
 const openMaxOfToken = 100;
 const closedMax = 1_000;
 
-export function makeLegacySessions({ world, lasting, passing }: Making): LegacySessions {
-  const open = new Map<string, Open>();
+export function makeLegacySessions({ world, lasting, passing }: LegacySessionsOptions): LegacySessions {
+  const open = new Map<string, LegacySession>();
   /** Ended by their clients: they must not be used again. */
   const closed = new Set<string>();
   const stateless = legacyStatelessFallback(passing);
   const clock = (): number => world.steady?.() ?? world.now();
 
-  async function begin(request: Request, { access, token, ...asked }: Asked): Promise<Response> {
+  async function begin(request: Request, { access, token, ...asked }: LegacyRequest): Promise<Response> {
     makeRoom(token);
     const id = Buffer.from(world.random(24)).toString("base64url");
     const transport = new WebStandardStreamableHTTPServerTransport({
@@ -91,7 +91,7 @@ export function makeLegacySessions({ world, lasting, passing }: Making): LegacyS
     if (open.size >= openMax) for (const [id, one] of byUse.slice(0, 1)) drop(id, one);
   }
 
-  function drop(id: string, { transport }: Open): void {
+  function drop(id: string, { transport }: LegacySession): void {
     open.delete(id);
     void transport.close().catch(() => undefined);
   }
@@ -117,9 +117,9 @@ export function makeLegacySessions({ world, lasting, passing }: Making): LegacyS
   };
 
   async function answerIn(
-    session: Open,
+    session: LegacySession,
     request: Request,
-    { authInfo, parsedBody }: Pick<Asked, "authInfo" | "parsedBody">,
+    { authInfo, parsedBody }: Pick<LegacyRequest, "authInfo" | "parsedBody">,
   ): Promise<Response> {
     session.busy += 1;
     session.usedMs = clock();

@@ -14,17 +14,17 @@ import { may, problemIn, type McpAccess } from "./access.ts";
 import { resultText } from "./output.ts";
 import { registerPrompts } from "./prompts.ts";
 import { registerResources } from "./resources.ts";
-import type { Tool, ToolRequest } from "./tool.ts";
+import type { McpTool, ToolRequest } from "./tool.ts";
 import { tools } from "./tools.ts";
 import type { Updates } from "./updates.ts";
 
 /** More on every server: for tests against the protocol's own conformance suites. */
 export interface Extension {
   readonly options: Pick<ServerOptions, "requestState" | "capabilities">;
-  register(server: McpServer, context: Pick<Making, "era" | "publish">): void;
+  register(server: McpServer, context: Pick<McpServerOptions, "era" | "publish">): void;
 }
 
-interface Making {
+interface McpServerOptions {
   readonly era: McpRequestContext["era"];
   /** For a connection of the legacy era that lasts: then it may subscribe to resources. */
   readonly updates?: Updates;
@@ -42,7 +42,10 @@ const instructions =
 const validator = new CfWorkerJsonSchemaValidator();
 
 /** Cheap: it is called for every request. Callers see what they may use. */
-export function makeServer(access: McpAccess, { era, updates, publish, extension }: Making): McpServer {
+export function makeServer(
+  access: McpAccess,
+  { era, updates, publish, extension }: McpServerOptions,
+): McpServer {
   const reads = may(access, "read");
   // The lists are the same for as long as a connection lasts.
   const listChanged = extension !== undefined;
@@ -70,7 +73,7 @@ export function makeServer(access: McpAccess, { era, updates, publish, extension
   return server;
 }
 
-function register(server: McpServer, access: McpAccess, tool: Tool): void {
+function register(server: McpServer, access: McpAccess, tool: McpTool): void {
   const { name, title, description, hints: annotations, input: inputSchema, output: outputSchema } = tool;
   const config = { title, description, inputSchema, outputSchema, annotations: { title, ...annotations } };
   server.registerTool(name, config, async (args, context) => {

@@ -60,7 +60,7 @@ export const sessionAsk = tool("session_ask", {
   },
 });
 
-interface Waiting {
+interface AskWait {
   readonly access: McpAccess;
   readonly session: Session;
   readonly request: ToolRequest;
@@ -71,7 +71,7 @@ interface Waiting {
 type Run = AsyncGenerator<SessionUpdate, unknown> & { readonly result: Promise<unknown> };
 
 /** True when the run is over, false when the time was. Progress is reported meanwhile. */
-async function follow(run: Run, { access, session, request, enough, from }: Waiting): Promise<boolean> {
+async function follow(run: Run, { access, session, request, enough, from }: AskWait): Promise<boolean> {
   const stopped = new AbortController();
   const signal = AbortSignal.any([enough, stopped.signal]);
   const reporting = request.wantsProgress ? report(access, session, { request, signal, from }) : null;

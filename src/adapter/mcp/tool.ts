@@ -44,7 +44,7 @@ interface Description<I extends z.core.$ZodLooseShape, O extends z.core.$ZodLoos
   ): Promise<ToolOutcome>;
 }
 
-export interface Tool {
+export interface McpTool {
   readonly name: string;
   readonly title: string;
   readonly description: string;
@@ -61,7 +61,7 @@ export interface Tool {
 export function tool<I extends z.core.$ZodLooseShape, O extends z.core.$ZodLooseShape>(
   name: string,
   { input, output, hints, run, ...rest }: Description<I, O>,
-): Tool {
+): McpTool {
   const inputOf = once(() => z.strictObject(input()));
   const outputOf = once(() => z.looseObject(output()));
   const usual = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false };

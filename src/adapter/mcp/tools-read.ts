@@ -133,14 +133,14 @@ export const sessionRead = tool("session_read", {
   },
 });
 
-interface Wanted {
+interface WantedEvents {
   readonly range: { readonly toSeq?: number; readonly types?: readonly string[] };
   readonly from: number | undefined;
   readonly count: number;
 }
 
 /** As many events as there is room for: from a position on, or the latest. */
-async function readShown(session: Session, { range, from, count }: Wanted): Promise<ToolOutcome> {
+async function readShown(session: Session, { range, from, count }: WantedEvents): Promise<ToolOutcome> {
   const reverse = from === undefined;
   const events: ShownEvent[] = [];
   let [room, next] = [resultCharsMax, null as number | null];

@@ -1,6 +1,6 @@
 /** All tools, as clients list them. */
 import { sessionAsk } from "./tool-ask.ts";
-import type { Tool } from "./tool.ts";
+import type { McpTool } from "./tool.ts";
 import { lookup, sessionItems, sessionList, sessionRead, sessionSearch } from "./tools-read.ts";
 import {
   remember,
@@ -13,7 +13,7 @@ import {
   sessionRecord,
 } from "./tools-write.ts";
 
-export const tools: readonly Tool[] = [
+export const tools: readonly McpTool[] = [
   sessionList,
   sessionSearch,
   sessionRead,

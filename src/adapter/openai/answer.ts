@@ -1,5 +1,5 @@
 /** One answer of a model as stream events: its texts in order, from live deltas and from the log. Pure. */
-import type { Segment } from "../answer-segment.ts";
+import type { AnswerSegment } from "../answer-segment.ts";
 import { placeOf, segmentItem, textPart } from "./output.ts";
 import { cutPieces } from "./pieces.ts";
 
@@ -27,7 +27,7 @@ export class AnswerStream {
   readonly #session: string;
   readonly #number: AnswerOptions["number"];
   readonly #nextIndex: () => number;
-  readonly #segments: Segment[] = [];
+  readonly #segments: AnswerSegment[] = [];
   readonly #indexes: number[] = [];
   /** The rest of the open text that is not cut yet; null when none is open. */
   #rest: string | null = null;
@@ -41,7 +41,7 @@ export class AnswerStream {
   }
 
   /** Sends a text, or more of the open one. */
-  say({ type, text }: Segment): StreamEvent[] {
+  say({ type, text }: AnswerSegment): StreamEvent[] {
     const last = this.#segments.at(-1);
     const isOpen = this.#rest !== null && last?.type === type;
     const events = isOpen ? [] : [...this.close("completed"), ...this.#open(type)];
@@ -52,7 +52,7 @@ export class AnswerStream {
     return [...events, ...pieces.map((piece) => this.#piece(piece))];
   }
 
-  #open(type: Segment["type"]): StreamEvent[] {
+  #open(type: AnswerSegment["type"]): StreamEvent[] {
     this.#segments.push({ type, text: "" });
     this.#rest = "";
     this.#indexes.push(this.#nextIndex());
@@ -122,7 +122,7 @@ export class AnswerStream {
   }
 
   /** Sends what is missing of an answer. */
-  complete(said: readonly Segment[]): StreamEvent[] {
+  complete(said: readonly AnswerSegment[]): StreamEvent[] {
     const sent = [...this.#segments];
     const events: StreamEvent[] = [];
     let matched = 0;

@@ -7,7 +7,7 @@ import { isOf } from "../../core/transcript.ts";
 import { itemId } from "./ids.ts";
 import { isFields } from "./input.ts";
 import { segmentsOf } from "../answer-segment.ts";
-import { callItem, callOutputItem, placeOf, segmentItem, type Item } from "./output.ts";
+import { callItem, callOutputItem, placeOf, segmentItem, type OutputItem } from "./output.ts";
 import type { ResponseBody, ResponseContent } from "./project.ts";
 
 export const recordTypes = {
@@ -25,7 +25,7 @@ export const itemTypes: readonly string[] = [
 
 /** An item, and what is erased to delete it. */
 export interface PlacedItem {
-  readonly item: Item;
+  readonly item: OutputItem;
   readonly seqs: readonly number[];
   /** A client added it, and the next response brings it to the model. */
   readonly isAdded?: true;
@@ -41,7 +41,7 @@ export function conversationItems(
   const compactions = new Set<number>();
   const covered = new Set<number>();
   const calls = new Set<string>();
-  const put = (item: Item, ...seqs: readonly number[]): void => {
+  const put = (item: OutputItem, ...seqs: readonly number[]): void => {
     items.set(item.id, { item, seqs });
   };
   const requests = new Map<number, Parameters<typeof callItem>[1]>();
@@ -95,13 +95,13 @@ const kinds: Readonly<Record<string, string>> = {
 };
 
 /** An item that a client gave. Its id is of its position. */
-function givenItem(session: string, seq: number, content: unknown): Item | null {
+function givenItem(session: string, seq: number, content: unknown): OutputItem | null {
   if (!isFields(content) || typeof content["type"] !== "string") return null;
   const { type } = content;
   return { ...content, id: itemId(kinds[type] ?? "item", session, seq), type };
 }
 
-function userItem(session: string, seq: number, blocks: readonly ContentBlock[]): Item {
+function userItem(session: string, seq: number, blocks: readonly ContentBlock[]): OutputItem {
   const content = blocks.map((block) => ({
     type: "input_text",
     text: block.type === "text" ? block.text : `[${block.type}]`,
@@ -111,7 +111,7 @@ function userItem(session: string, seq: number, blocks: readonly ContentBlock[])
 
 /** A page of a list, as the client asks for it: newest first unless `order` is `asc`. */
 export function pageOf(
-  all: readonly Item[],
+  all: readonly OutputItem[],
   { order, limit, after }: { readonly order: string; readonly limit: number; readonly after: string | null },
 ): Readonly<Record<string, unknown>> {
   const ordered = order === "asc" ? all : all.toReversed();
@@ -120,7 +120,7 @@ export function pageOf(
   return listOf(data, from + limit < ordered.length);
 }
 
-export const listOf = (data: readonly Item[], hasMore = false): Readonly<Record<string, unknown>> => ({
+export const listOf = (data: readonly OutputItem[], hasMore = false): Readonly<Record<string, unknown>> => ({
   object: "list",
   data,
   first_id: data[0]?.id ?? null,

@@ -1,13 +1,13 @@
 /** Output items: what a model answered, and the calls that it made. Pure. */
 import type { EventOf } from "../../core/event.ts";
-import type { Segment } from "../answer-segment.ts";
+import type { AnswerSegment } from "../answer-segment.ts";
 import { itemId } from "./ids.ts";
 
 /** An item of a conversation or a response. */
-export type Item = Readonly<Record<string, unknown>> & { readonly id: string; readonly type: string };
+export type OutputItem = Readonly<Record<string, unknown>> & { readonly id: string; readonly type: string };
 
 /** The place of a text among those of its kind. */
-export const placeOf = (segments: readonly Segment[], at: number): number =>
+export const placeOf = (segments: readonly AnswerSegment[], at: number): number =>
   segments.slice(0, at).filter(({ type }) => type === segments[at]?.type).length;
 
 export const textPart = (text: string) => ({ type: "output_text", text, annotations: [], logprobs: [] });
@@ -16,8 +16,8 @@ export const textPart = (text: string) => ({ type: "output_text", text, annotati
 export function segmentItem(
   session: string,
   { seq, place, status = "completed" }: { seq: number; place: number; status?: string },
-  { type, text }: Segment,
-): Item {
+  { type, text }: AnswerSegment,
+): OutputItem {
   if (type === "reasoning") {
     const summary = text === "" ? [] : [{ type: "summary_text", text }];
     return { id: itemId("rs", session, seq, place), type: "reasoning", summary, status };
@@ -26,14 +26,14 @@ export function segmentItem(
   return { id: itemId("msg", session, seq, place), type: "message", role: "assistant", status, content };
 }
 
-type Requested = EventOf<"tool.requested">;
-type Settled = EventOf<"tool.settled">;
+type CallRequest = EventOf<"tool.requested">;
+type CallOutcome = EventOf<"tool.settled">;
 
-export const argumentsOf = ({ content, erased }: Requested): string =>
+export const argumentsOf = ({ content, erased }: CallRequest): string =>
   erased ? '"[erased]"' : JSON.stringify(content?.input ?? {});
 
 /** A call of a tool that the client executes, or of one that ran on the server. */
-export function callItem(session: string, request: Requested, settled?: Settled): Item {
+export function callItem(session: string, request: CallRequest, settled?: CallOutcome): OutputItem {
   const { seq, body } = request;
   const given = argumentsOf(request);
   if (body.external !== undefined) {
@@ -57,7 +57,7 @@ export function callItem(session: string, request: Requested, settled?: Settled)
 }
 
 /** The outcome of a call that the client executed. */
-export const callOutputItem = (session: string, settled: Settled): Item => ({
+export const callOutputItem = (session: string, settled: CallOutcome): OutputItem => ({
   id: itemId("fco", session, settled.seq),
   type: "function_call_output",
   status: "completed",
@@ -65,7 +65,7 @@ export const callOutputItem = (session: string, settled: Settled): Item => ({
   output: outputText(settled),
 });
 
-function outputText({ content, erased }: Settled): string {
+function outputText({ content, erased }: CallOutcome): string {
   if (erased) return "[erased]";
   const output = content?.output ?? "";
   return typeof output === "string" ? output : JSON.stringify(output);

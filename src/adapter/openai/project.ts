@@ -10,7 +10,7 @@ import type { LiveDelta } from "../../runtime/turn/live.ts";
 import { AnswerStream, type StreamEvent, type UnnumberedEvent } from "./answer.ts";
 import { conversationId, responseId } from "./ids.ts";
 import { segmentsOf } from "../answer-segment.ts";
-import { argumentsOf, callItem, placeOf, segmentItem, type Item } from "./output.ts";
+import { argumentsOf, callItem, placeOf, segmentItem, type OutputItem } from "./output.ts";
 import { cutPieces } from "./pieces.ts";
 
 /** The record of a response: what its request was. */
@@ -56,7 +56,7 @@ type Status = "in_progress" | "completed" | "incomplete" | "failed" | "cancelled
 /** The projection of one response. Feed it the events after its record, in order. */
 export class ResponseProjection {
   readonly #record: ResponseRecord;
-  readonly #output: Item[] = [];
+  readonly #output: OutputItem[] = [];
   readonly #calls = new Map<
     number,
     { readonly request: EventOf<"tool.requested">; readonly index: number }

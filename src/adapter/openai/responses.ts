@@ -14,7 +14,7 @@ import { findConversation, itemRecord, listItems } from "./conversations.ts";
 import { responsePlace, sha256 } from "./ids.ts";
 import { inputsOf, invalid, type GivenItem } from "./input.ts";
 import { recordTypes } from "./items.ts";
-import type { Item } from "./output.ts";
+import type { OutputItem } from "./output.ts";
 import { responseTypes, ResponseProjection, type ResponseContent, type ResponseRecord } from "./project.ts";
 import { modelName, splitOutputs, type FunctionTool, type ResponseRequest } from "./request.ts";
 
@@ -320,7 +320,7 @@ export async function cancelResponse(placed: PlacedResponse): Promise<void> {
 }
 
 /** The items that a response was asked with. */
-export async function inputItems({ session, record }: PlacedResponse): Promise<Item[]> {
+export async function inputItems({ session, record }: PlacedResponse): Promise<OutputItem[]> {
   const { seq, body } = record;
   const items = await listItems(session);
   return items.filter(({ seqs: [at = 0] }) => at > seq && at <= seq + body.items).map(({ item }) => item);

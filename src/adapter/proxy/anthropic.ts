@@ -9,19 +9,19 @@ import {
   MessageBuilder,
   objectsIn,
   parsed,
-  type AnswerReader,
-  type Refusal,
+  type WireAnswerReader,
+  type ProxyRefusal,
   retryHeaders,
   statusOf,
   textIn,
-  type Wire,
+  type ProviderWire,
   type WireMessage,
   without,
 } from "./wire.ts";
 
 const callPath = /^\/v1\/messages\/?$/;
 
-export const anthropic: Wire = {
+export const anthropic: ProviderWire = {
   provider: "anthropic",
   upstream: "https://api.anthropic.com",
   isCall: (path) => callPath.test(path),
@@ -45,7 +45,7 @@ export const anthropic: Wire = {
   },
 };
 
-const errorTypes: Readonly<Record<Refusal, string>> = {
+const errorTypes: Readonly<Record<ProxyRefusal, string>> = {
   budget: "rate_limit_error",
   unauthorized: "authentication_error",
   forbidden: "permission_error",
@@ -94,7 +94,7 @@ function resultOf(content: unknown): unknown {
     : blocks.map((block) => (block["type"] === "text" ? block : { type: block["type"] }));
 }
 
-class Reader implements AnswerReader {
+class Reader implements WireAnswerReader {
   /** By index. */
   readonly #blocks: Json[] = [];
   readonly #texts: string[] = [];

@@ -14,7 +14,7 @@ import {
 } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { StringDecoder } from "node:string_decoder";
-import type { AnswerReader } from "./wire.ts";
+import type { WireAnswerReader } from "./wire.ts";
 
 /** Of one connection only, or between this server and its client. */
 const dropped: ReadonlySet<string> = new Set([
@@ -57,14 +57,14 @@ const agents = {
   "https:": new HttpsAgent({ keepAlive: true }),
 };
 
-export interface Forwarding {
+export interface ForwardRequest {
   readonly url: URL;
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
   /** Response headers that the server adds. */
   readonly added: Readonly<Record<string, string>>;
-  readonly reader: AnswerReader | null;
+  readonly reader: WireAnswerReader | null;
   /** Aborted when the client has disconnected. */
   readonly gone: AbortSignal;
   readonly clock: () => number;
@@ -72,7 +72,7 @@ export interface Forwarding {
   readonly began: (status: number) => void;
 }
 
-export interface Forwarded {
+export interface ForwardResult {
   /** Null: no response came. */
   readonly status: number | null;
   readonly received: string;
@@ -84,12 +84,12 @@ export interface Forwarded {
 }
 
 /** Resolves when the response is over. Sends nothing to the client if none began. */
-export async function forward(response: ServerResponse, given: Forwarding): Promise<Forwarded> {
+export async function forward(response: ServerResponse, given: ForwardRequest): Promise<ForwardResult> {
   const startedMs = given.clock();
   let heardMs = startedMs;
   const digest = createHash("sha256");
   let [bytes, firstByteMs, status] = [0, null as number | null, null as number | null];
-  const done = (error: Forwarded["error"]): Forwarded => ({
+  const done = (error: ForwardResult["error"]): ForwardResult => ({
     status,
     bytes,
     firstByteMs,
@@ -151,7 +151,7 @@ const unreachable: readonly string[] = [
   "ENETUNREACH",
 ];
 
-function send({ url, method, headers, body }: Forwarding): ClientRequest {
+function send({ url, method, headers, body }: ForwardRequest): ClientRequest {
   const isPlain = url.protocol === "http:";
   const request = (isPlain ? httpRequest : httpsRequest)(url, {
     method,
@@ -173,7 +173,7 @@ function send({ url, method, headers, body }: Forwarding): ClientRequest {
  * Reads a response as it passes: a stream event by event, anything else as one JSON. What it cannot read, it
  * leaves: the client gets its bytes all the same.
  */
-function makeReader(reader: AnswerReader | null, type: string) {
+function makeReader(reader: WireAnswerReader | null, type: string) {
   const decoder = new StringDecoder("utf8");
   const isStream = /^text\/event-stream\b/.test(type);
   const chunks: Buffer[] = [];

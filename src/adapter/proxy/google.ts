@@ -1,23 +1,23 @@
 /** generateContent of the Gemini API. */
 import { readUsage, type ReportedUsage } from "../../core/budget/reported-usage.ts";
 import {
-  type AnswerReader,
+  type WireAnswerReader,
   countIn,
   isJson,
   type Json,
   MessageBuilder,
   objectsIn,
-  type Refusal,
+  type ProxyRefusal,
   statusOf,
   textIn,
-  type Wire,
+  type ProviderWire,
   type WireMessage,
   without,
 } from "./wire.ts";
 
 const callPath = /^\/v1(?:beta|alpha)?\/models\/([^/:]{1,120}):(?:generateContent|streamGenerateContent)$/;
 
-export const google: Wire = {
+export const google: ProviderWire = {
   provider: "google",
   upstream: "https://generativelanguage.googleapis.com",
   isCall: (path) => callPath.test(path),
@@ -43,7 +43,7 @@ export const google: Wire = {
   }),
 };
 
-const statusNames: Readonly<Record<Refusal, string>> = {
+const statusNames: Readonly<Record<ProxyRefusal, string>> = {
   budget: "RESOURCE_EXHAUSTED",
   unauthorized: "UNAUTHENTICATED",
   forbidden: "PERMISSION_DENIED",
@@ -76,7 +76,7 @@ function readPart(builder: MessageBuilder, part: Json): void {
   else builder.other.push(Object.keys(part)[0] ?? "part");
 }
 
-class Reader implements AnswerReader {
+class Reader implements WireAnswerReader {
   readonly #parts: Json[] = [];
   #usage: ReportedUsage | null = null;
   #finish: string | null = null;

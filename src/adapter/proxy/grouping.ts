@@ -35,20 +35,20 @@ export interface LiveCall {
 }
 
 /** Where a request goes. */
-export type Place =
+export type SessionChoice =
   | { readonly kind: "new" }
   /** `known`: messages that the log has. */
   | { readonly kind: "continue"; readonly point: Point; readonly known: number }
   | { readonly kind: "fork"; readonly point: Point; readonly atSeq: number; readonly known: number };
 
-export interface Index {
-  find(engine: Engine, asked: Asked): Promise<Place>;
+export interface ConversationIndex {
+  find(engine: Engine, asked: ConversationKey): Promise<SessionChoice>;
   add(owner: string, point: Point): void;
   /** The answer that a provider keeps under an id. */
   name(owner: string, answerId: string, point: Point): void;
 }
 
-export interface Asked {
+export interface ConversationKey {
   /** Keyed digest of tenant, token and provider: grouping never crosses them. */
   readonly owner: string;
   /** Digests of the first 0, 1, 2… messages. */
@@ -65,7 +65,7 @@ const sessionsMax = 20;
 const settleMs = 1_000;
 export const startLabel = "proxy/start";
 
-export function makeIndex(): Index {
+export function makeIndex(): ConversationIndex {
   const points = makeCache<string, Point>(pointsMax);
   /** The last request of a session. */
   const last = makeCache<string, Point>(pointsMax);
@@ -89,7 +89,7 @@ export function makeIndex(): Index {
     return open ?? points.get(keyOf(owner, `answer:${previous}`));
   }
 
-  function known({ owner, chain, previous }: Asked): { point: Point; count: number } | null {
+  function known({ owner, chain, previous }: ConversationKey): { point: Point; count: number } | null {
     const before = previous === null ? undefined : named(owner, previous);
     if (before !== undefined) return { point: before, count: 0 };
     for (let count = chain.length - 1; count > 0; count--) {
@@ -99,7 +99,7 @@ export function makeIndex(): Index {
     return null;
   }
 
-  async function load(engine: Engine, { owner, label }: Asked): Promise<void> {
+  async function load(engine: Engine, { owner, label }: ConversationKey): Promise<void> {
     const { rows } = await engine.sessions({ labels: { [startLabel]: label }, limit: sessionsMax });
     for (const row of rows.toReversed()) for (const point of await pointsOf(engine, row)) add(owner, point);
   }

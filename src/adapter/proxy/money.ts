@@ -2,7 +2,7 @@
 import { settleBroken } from "../../core/budget/money.ts";
 import { costOf, type TokenPrice, type TokenUsage } from "../../core/budget/price.ts";
 import type { Amounts } from "../../core/state.ts";
-import type { Wire, WireAnswer, WireRequest } from "./wire.ts";
+import type { ProviderWire, WireAnswer, ModelRequest } from "./wire.ts";
 
 /** What is known of a model; null: nothing. */
 export type ModelLookup = (
@@ -10,9 +10,9 @@ export type ModelLookup = (
 ) => { readonly price: TokenPrice | null; readonly outputTokensMax: number | null } | null;
 
 interface PricedCall {
-  readonly wire: Wire;
+  readonly wire: ProviderWire;
   readonly body: Uint8Array;
-  readonly request: WireRequest;
+  readonly request: ModelRequest;
 }
 
 /** The most that a call can use, and its input as far as it was counted. */

@@ -14,7 +14,7 @@ import { google } from "./google.ts";
 import { openai } from "./openai.ts";
 import type { ModelLookup } from "./money.ts";
 import { BudgetReached, makeRecorder, type RecordedCall, type Recorder } from "./recorder.ts";
-import type { AnswerReader, Refusal, Wire } from "./wire.ts";
+import type { WireAnswerReader, ProxyRefusal, ProviderWire } from "./wire.ts";
 
 export interface ProxyOptions {
   readonly models: ModelLookup;
@@ -29,7 +29,7 @@ export interface ProxyOptions {
   readonly trouble?: (error: unknown) => void;
 }
 
-const wires: readonly Wire[] = [anthropic, openai, google];
+const wires: readonly ProviderWire[] = [anthropic, openai, google];
 /** The largest request that the providers take. */
 const bodyBytesMax = 33_554_432;
 
@@ -48,7 +48,7 @@ export function proxyMount(options: ProxyOptions): Mount {
   };
 }
 
-type WireTable = ReadonlyMap<string, { readonly wire: Wire; readonly upstream: string }>;
+type WireTable = ReadonlyMap<string, { readonly wire: ProviderWire; readonly upstream: string }>;
 
 function wireTable(upstreams: Readonly<Record<string, string>>): WireTable {
   const usual = wires.map((wire) => [wire.provider, { wire, upstream: wire.upstream }] as const);
@@ -59,13 +59,13 @@ function wireTable(upstreams: Readonly<Record<string, string>>): WireTable {
   return new Map([...usual, ...given]);
 }
 
-interface Proxying {
+interface ProxyDeps {
   readonly options: ProxyOptions;
   readonly recorder: Recorder;
   readonly table: WireTable;
 }
 
-async function answer(given: MountRequest, proxying: Proxying): Promise<void> {
+async function answer(given: MountRequest, proxying: ProxyDeps): Promise<void> {
   const [, provider = "", ...rest] = given.path.split("/");
   const found = proxying.table.get(provider);
   if (found === undefined) {
@@ -102,8 +102,8 @@ async function answer(given: MountRequest, proxying: Proxying): Promise<void> {
   }
 }
 
-interface Passing extends Proxying {
-  readonly wire: Wire;
+interface PassedRequest extends ProxyDeps {
+  readonly wire: ProviderWire;
   readonly url: URL;
   readonly path: string;
   readonly caller: Awaited<ReturnType<MountRequest["authorize"]>>;
@@ -120,7 +120,7 @@ function placeOfToken({ request }: MountRequest, { search }: URL): string | null
   return found?.[0] ?? (/\bskn_[A-Za-z0-9_-]{8}/.test(search) ? "query" : null);
 }
 
-async function pass(given: MountRequest, passing: Passing): Promise<void> {
+async function pass(given: MountRequest, passing: PassedRequest): Promise<void> {
   const { request, response, gone } = given;
   const { wire, url, path, options } = passing;
   given.allowSlowBody();
@@ -153,8 +153,8 @@ async function pass(given: MountRequest, passing: Passing): Promise<void> {
 /** Null: forward it unrecorded. */
 async function begin(
   given: MountRequest,
-  passing: Passing,
-  { body, reader }: { readonly body: Buffer; readonly reader: AnswerReader },
+  passing: PassedRequest,
+  { body, reader }: { readonly body: Buffer; readonly reader: WireAnswerReader },
 ): Promise<RecordedCall | null | "answered"> {
   const { wire, path, caller, owner, recorder, options } = passing;
   const request = wire.request(path, jsonIn(body));
@@ -184,7 +184,12 @@ function jsonIn(body: Buffer): unknown {
   }
 }
 
-function refuse({ response, send }: MountRequest, wire: Wire, why: Refusal, message: string): void {
+function refuse(
+  { response, send }: MountRequest,
+  wire: ProviderWire,
+  why: ProxyRefusal,
+  message: string,
+): void {
   if (response.headersSent) return void response.destroy();
   const error = wire.refuse(why, `skein: ${message}`);
   send(error.status, error.body, error.headers);

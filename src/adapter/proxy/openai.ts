@@ -1,7 +1,7 @@
 /** Chat Completions and Responses of OpenAI, which many other providers speak as well. */
 import { readUsage, type ReportedUsage } from "../../core/budget/reported-usage.ts";
 import {
-  type AnswerReader,
+  type WireAnswerReader,
   countIn,
   indexIn,
   isJson,
@@ -9,11 +9,11 @@ import {
   MessageBuilder,
   objectsIn,
   parsed,
-  type Refusal,
+  type ProxyRefusal,
   retryHeaders,
   statusOf,
   textIn,
-  type Wire,
+  type ProviderWire,
   type WireMessage,
   without,
 } from "./wire.ts";
@@ -22,7 +22,7 @@ import {
 const chatPath = /\/chat\/completions\/?$/;
 const responsesPath = /\/responses\/?$/;
 
-export const openai: Wire = {
+export const openai: ProviderWire = {
   provider: "openai",
   upstream: "https://api.openai.com",
   isCall: (path) => chatPath.test(path) || responsesPath.test(path),
@@ -65,7 +65,7 @@ export const openai: Wire = {
   },
 };
 
-const errorTypes: Readonly<Record<Refusal, string>> = {
+const errorTypes: Readonly<Record<ProxyRefusal, string>> = {
   budget: "insufficient_quota",
   unauthorized: "authentication_error",
   forbidden: "permission_error",
@@ -153,7 +153,7 @@ interface ChatCall {
   text: string;
 }
 
-class ChatReader implements AnswerReader {
+class ChatReader implements WireAnswerReader {
   readonly #calls: ChatCall[] = [];
   #text = "";
   #reasoning = "";
@@ -230,7 +230,7 @@ function chatUsage(usage: Json): ReportedUsage | null {
   });
 }
 
-class ResponseReader implements AnswerReader {
+class ResponseReader implements WireAnswerReader {
   #text = "";
   #response: Json | null = null;
   readonly #items: Json[] = [];

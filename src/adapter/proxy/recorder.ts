@@ -14,8 +14,15 @@ import { SkeinError } from "../../core/error.ts";
 import { amountsOf } from "../../core/decision.ts";
 import { costs, reservation, type ModelLookup, type Reservation } from "./money.ts";
 import { withoutCredentials } from "./settings.ts";
-import { makeIndex, startLabel, tokensOf, type LiveCall, type Place, type Point } from "./grouping.ts";
-import type { Wire, WireAnswer, WireMessage, WireRequest } from "./wire.ts";
+import {
+  makeIndex,
+  startLabel,
+  tokensOf,
+  type LiveCall,
+  type SessionChoice,
+  type Point,
+} from "./grouping.ts";
+import type { ProviderWire, WireAnswer, WireMessage, ModelRequest } from "./wire.ts";
 
 export interface RecorderOptions {
   readonly models: ModelLookup;
@@ -25,20 +32,20 @@ export interface RecorderOptions {
 }
 
 /** A call as it came. */
-export interface Forwarded {
+export interface ForwardedCall {
   readonly engine: Engine;
   /** A digest that only the caller's token yields: calls of two tokens are never one conversation. */
   readonly owner: string;
-  readonly wire: Wire;
+  readonly wire: ProviderWire;
   readonly path: string;
   readonly body: Buffer;
-  readonly request: WireRequest;
+  readonly request: ModelRequest;
   /** What came of the answer so far. */
   readonly answer: () => WireAnswer;
 }
 
 /** How a call ended. */
-export interface Outcome {
+export interface ForwardOutcome {
   /** The provider's status; null when there was no response. */
   readonly status: number | null;
   readonly answer: WireAnswer;
@@ -57,11 +64,11 @@ export interface RecordedCall {
   readonly session: SessionId;
   /** The provider's status came. Call it before the client has it. */
   began(status: number): void;
-  finish(outcome: Outcome): Promise<void>;
+  finish(outcome: ForwardOutcome): Promise<void>;
 }
 
 export interface Recorder {
-  begin(call: Forwarded): Promise<RecordedCall>;
+  begin(call: ForwardedCall): Promise<RecordedCall>;
 }
 
 /** Records of one append, with the request. */
@@ -70,7 +77,7 @@ const entriesMax = limit.appendRecordsMax - 100;
 export function makeRecorder(options: RecorderOptions): Recorder {
   const index = makeIndex();
 
-  async function begin(call: Forwarded): Promise<RecordedCall> {
+  async function begin(call: ForwardedCall): Promise<RecordedCall> {
     const { engine, owner, wire, request } = call;
     const root = digestOf(`${owner}\n${wire.provider}`);
     const chain = chainOf(root, request.messages);
@@ -107,10 +114,10 @@ export function makeRecorder(options: RecorderOptions): Recorder {
 
   /** Where it belongs, or in a fork when the session has just gone another way. */
   async function intendAt(
-    call: Forwarded,
-    place: Place,
+    call: ForwardedCall,
+    place: SessionChoice,
     { label, ...digests }: Digests & { readonly label: string },
-  ): Promise<Intended> {
+  ): Promise<PlacedIntent> {
     const carried = place.kind === "new" || call.request.previous === null ? 0 : place.point.tokens;
     const reserved = reservation(call, options.models, carried);
     const how = { ...digests, reserved };
@@ -128,7 +135,7 @@ export function makeRecorder(options: RecorderOptions): Recorder {
     }
   }
 
-  async function intend(call: Forwarded, given: Opened & Intending): Promise<Intended> {
+  async function intend(call: ForwardedCall, given: OpenedSession & IntentFields): Promise<PlacedIntent> {
     const { session, known, before, chain, root, live, reserved } = given;
     const { engine, wire, request, path, body } = call;
     const news = request.messages.slice(known);
@@ -187,9 +194,9 @@ export function makeRecorder(options: RecorderOptions): Recorder {
 
   /** The position after the outcome. */
   async function settle(
-    call: Forwarded,
+    call: ForwardedCall,
     point: Point,
-    outcome: Outcome & { readonly ms: number; readonly reserved: Reservation },
+    outcome: ForwardOutcome & { readonly ms: number; readonly reserved: Reservation },
   ): Promise<{ readonly headSeq: number; readonly tokens: number }> {
     const { engine, wire, request } = call;
     const { answer, status, error, ms } = outcome;
@@ -259,29 +266,32 @@ interface Digests {
   readonly live: LiveCall;
 }
 
-interface Intending extends Digests {
+interface IntentFields extends Digests {
   readonly reserved: Reservation;
 }
 
-interface Intended {
+interface PlacedIntent {
   readonly point: Point;
   readonly reserved: Reservation;
 }
 
-interface Opened {
+interface OpenedSession {
   readonly session: SessionId;
   /** Messages that its log has. */
   readonly known: number;
   readonly before: Point | null;
 }
 
-interface Opening {
+interface SessionOpening {
   readonly label: string;
   readonly budget: Budget | undefined;
   readonly amounts: Amounts;
 }
 
-async function openSession({ engine, request, wire }: Forwarded, opening: Opening): Promise<Opened> {
+async function openSession(
+  { engine, request, wire }: ForwardedCall,
+  opening: SessionOpening,
+): Promise<OpenedSession> {
   const { label, budget, amounts } = opening;
   const limits = budget === undefined ? {} : amountsOf(budget);
   if (limits.nanoUsd !== undefined && amounts.nanoUsd === undefined)
@@ -300,9 +310,9 @@ async function openSession({ engine, request, wire }: Forwarded, opening: Openin
   return { session: session.id, known: 0, before: null };
 }
 
-type KnownPlace = Exclude<Place, { readonly kind: "new" }>;
+type KnownPlace = Exclude<SessionChoice, { readonly kind: "new" }>;
 
-async function sessionFor(call: Forwarded, place: KnownPlace): Promise<Opened> {
+async function sessionFor(call: ForwardedCall, place: KnownPlace): Promise<OpenedSession> {
   const { point, known } = place;
   const state = await internalsOf(call.engine).writer.current(point.session);
   const isFree = state.standing.turn === null && state.standing.status === "open";
@@ -311,7 +321,7 @@ async function sessionFor(call: Forwarded, place: KnownPlace): Promise<Opened> {
   return forkFor(call, place);
 }
 
-async function forkFor({ engine }: Forwarded, place: KnownPlace): Promise<Opened> {
+async function forkFor({ engine }: ForwardedCall, place: KnownPlace): Promise<OpenedSession> {
   const { point, known } = place;
   const atSeq = place.kind === "fork" ? place.atSeq : (point.endSeq ?? point.requestSeq - 1);
   const parent = await engine.session(point.session);
@@ -358,7 +368,7 @@ async function unsaid(
   return isCallOnly ? news.slice(count) : news;
 }
 
-const objectiveOf = ({ messages }: WireRequest): string => {
+const objectiveOf = ({ messages }: ModelRequest): string => {
   const first = messages.find(({ role, texts }) => role === "user" && texts.length > 0);
   return (first?.texts.at(-1) ?? "A conversation of another program").trim().slice(0, 200);
 };

@@ -1,8 +1,8 @@
 /** Skein's problems as what a provider would say. */
 import type { ProblemCode } from "../../protocol/problem.ts";
-import type { Refusal } from "./wire.ts";
+import type { ProxyRefusal } from "./wire.ts";
 
-const refusals: Partial<Record<ProblemCode, Refusal>> = {
+const refusals: Partial<Record<ProblemCode, ProxyRefusal>> = {
   unauthorized: "unauthorized",
   forbidden: "forbidden",
   "too-large": "too-large",
@@ -11,4 +11,4 @@ const refusals: Partial<Record<ProblemCode, Refusal>> = {
   "not-found": "not-found",
 };
 
-export const refusalOf = (code: ProblemCode): Refusal => refusals[code] ?? "unavailable";
+export const refusalOf = (code: ProblemCode): ProxyRefusal => refusals[code] ?? "unavailable";

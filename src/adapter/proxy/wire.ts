@@ -30,7 +30,7 @@ export interface WireMessage {
 }
 
 /** A request to a model. */
-export interface WireRequest {
+export interface ModelRequest {
   readonly model: string;
   readonly messages: readonly WireMessage[];
   /** All but the messages. */
@@ -55,7 +55,7 @@ export interface WireAnswer {
 }
 
 /** Reads one response: the whole body, or the events of a stream as they arrive. */
-export interface AnswerReader {
+export interface WireAnswerReader {
   body(json: unknown): void;
   event(data: unknown): void;
   answer(): WireAnswer;
@@ -69,7 +69,7 @@ export interface WireError {
 }
 
 /** Why the proxy itself answers. */
-export type Refusal =
+export type ProxyRefusal =
   | "budget"
   | "unauthorized"
   | "forbidden"
@@ -79,18 +79,18 @@ export type Refusal =
   | "not-found";
 
 /** One provider's API. */
-export interface Wire {
+export interface ProviderWire {
   readonly provider: string;
   /** Its public address. */
   readonly upstream: string;
   /** Reads a request; null: the path is no model call, and is forwarded without a record. */
-  request(path: string, json: unknown): WireRequest | null;
+  request(path: string, json: unknown): ModelRequest | null;
   /** True when the path is a model call whose response has answers. */
   readonly isCall: (path: string) => boolean;
-  reader(path: string): AnswerReader;
+  reader(path: string): WireAnswerReader;
   /** The model may have billed output that neither the answer nor its usage shows. */
   mayHide(model: string, answer: WireAnswer): boolean;
-  refuse(why: Refusal, message: string): WireError;
+  refuse(why: ProxyRefusal, message: string): WireError;
 }
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -146,7 +146,7 @@ export class MessageBuilder {
   }
 }
 
-const statuses: Readonly<Record<Refusal, number>> = {
+const statuses: Readonly<Record<ProxyRefusal, number>> = {
   budget: 429,
   unauthorized: 401,
   forbidden: 403,
@@ -156,6 +156,6 @@ const statuses: Readonly<Record<Refusal, number>> = {
   "not-found": 404,
 };
 /** A refusal that the same request meets again. The client may retry the others. */
-export const retryHeaders = (why: Refusal): Readonly<Record<string, string>> =>
+export const retryHeaders = (why: ProxyRefusal): Readonly<Record<string, string>> =>
   why === "unavailable" ? {} : { "x-should-retry": "false" };
-export const statusOf = (why: Refusal): number => statuses[why];
+export const statusOf = (why: ProxyRefusal): number => statuses[why];

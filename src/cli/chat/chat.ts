@@ -11,7 +11,7 @@ import type { Engine } from "../../runtime/engine/engine.ts";
 import type { RunResult } from "../../runtime/turn/runner.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { exitCodeOf, hintFor, standsStill } from "../command/exit-code.ts";
-import { makeHearing, type Hearing } from "./turn-printer.ts";
+import { makeHearing, type UpdatePrinter } from "./turn-printer.ts";
 import { callLines, isCut, questionOf, wayOn, type AskedCall, type Question } from "./question.ts";
 import type { Screen } from "../command/screen.ts";
 import { itemLines } from "../format/state-lines.ts";
@@ -33,7 +33,7 @@ export interface TalkPlace {
 
 export class Talk {
   readonly #place: TalkPlace;
-  readonly #hearing: Hearing;
+  readonly #hearing: UpdatePrinter;
   #session: Session | null;
   #going: Promise<void> | null = null;
   #question: Question | null = null;
@@ -116,7 +116,7 @@ export class Talk {
   #go(run: AsyncGenerator<SessionUpdate, RunResult>): Promise<void> {
     this.#code = 0;
     const begun = Promise.withResolvers<void>();
-    const hearing: Hearing = {
+    const hearing: UpdatePrinter = {
       ...this.#hearing,
       hear: (one) => {
         begun.resolve();

@@ -13,7 +13,7 @@ import type { Screen } from "../command/screen.ts";
 import { plain, count, cut, oneLine, safePieces } from "../format/text.ts";
 import type { SessionEvent } from "../../core/event.ts";
 
-export interface Hearing {
+export interface UpdatePrinter {
   hear(one: SessionUpdate): Promise<void>;
   /** Ends an open line of an answer. */
   rest(): Promise<void>;
@@ -37,7 +37,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Columns of a line about a tool call without a terminal. */
 const lineColumnsMax = 200;
 
-export function makeHearing(out: Screen, options: HearingOptions = {}): Hearing {
+export function makeHearing(out: Screen, options: HearingOptions = {}): UpdatePrinter {
   const say = options.note ?? ((text: string) => out.note(text));
   const answer = makeAnswer(out);
   const own = options.ownOnly === true ? makeOwn() : null;

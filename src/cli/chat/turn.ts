@@ -13,11 +13,11 @@ import { realWorld } from "../../runtime/world.ts";
 import { questionLines, questionOf, wayOn } from "./question.ts";
 import { oneLine } from "../format/text.ts";
 import type { Screen } from "../command/screen.ts";
-import type { Call } from "../command/verb.ts";
+import type { VerbCall } from "../command/verb.ts";
 
 /** `begin` gets a signal that is aborted when the run should be left as it is. Returns the exit code. */
 export async function showRun(
-  { out, untilStopped }: Pick<Call, "out" | "untilStopped">,
+  { out, untilStopped }: Pick<VerbCall, "out" | "untilStopped">,
   session: Session,
   begin: (signal: AbortSignal) => AsyncGenerator<SessionUpdate, RunResult>,
   options: Pick<HearingOptions, "ownOnly" | "waiting"> = {},

@@ -1,7 +1,7 @@
 /** A verb with actions, such as `tokens add` and `tokens revoke`: each action is a separate verb. */
 import { once } from "../../core/cache.ts";
 import { checkAction, oneOf, parseArgs, shownArg } from "./args.ts";
-import type { Call, Option, Options, Verb } from "./verb.ts";
+import type { VerbCall, Option, Options, Verb } from "./verb.ts";
 
 /** The first is the default, and has the texts. */
 export function joinActions(name: string, verbs: readonly Verb[]): Verb {
@@ -33,7 +33,7 @@ export function joinActions(name: string, verbs: readonly Verb[]): Verb {
       checkAction(name, action, call.options, takes);
       const verb = byAction.get(action);
       if (verb === undefined) return undefined;
-      return verb.run({ ...call, args: parseArgs(verb, given.WORDS) as Call["args"] });
+      return verb.run({ ...call, args: parseArgs(verb, given.WORDS) as VerbCall["args"] });
     },
   };
 }

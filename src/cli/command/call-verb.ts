@@ -22,9 +22,9 @@ import {
 import { answerChange } from "./change-verb.ts";
 import { present } from "./input.ts";
 import { placeOf } from "./position.ts";
-import type { AnyPresentation, PresentedResult, Use } from "./presentation.ts";
+import type { AnyPresentation, PresentedResult, VerbUse } from "./presentation.ts";
 import type { Screen } from "./screen.ts";
-import { verb, type Call, type Options, type Verb } from "./verb.ts";
+import { verb, type VerbCall, type Options, type Verb } from "./verb.ts";
 
 interface Plain {
   readonly operation: Operation;
@@ -84,16 +84,17 @@ const isOfSession = ({ path }: Operation): boolean => path.includes("{id}");
 
 type Params = Record<string, unknown>;
 
-async function run(plain: Plain, call: Call): Promise<number | void> {
+async function run(plain: Plain, call: VerbCall): Promise<number | void> {
   const { operation, presentation } = plain;
   const args = call.args as unknown as Readonly<Record<string, Word>>;
   const params = await readParameters(plain, args, call.options);
-  const engine: Call["engine"] = (options) => call.engine(presentation.creates ? { create: true } : options);
+  const engine: VerbCall["engine"] = (options) =>
+    call.engine(presentation.creates ? { create: true } : options);
   const begun = { ...call, args, engine, params, given: call.options };
   await presentation.prepare?.(begun as never);
   await readFiles(plain, params);
   const found = isOfSession(operation) ? await findSession(plain, String(args["ID"]), params, call) : null;
-  const use = { ...begun, found } as unknown as Use<OperationId, Options>;
+  const use = { ...begun, found } as unknown as VerbUse<OperationId, Options>;
   const result = await withProgress(plain, use, call);
   if (presentation.print !== undefined) return write(call.out, await presentation.print(result, use), result);
   const text =
@@ -139,7 +140,7 @@ async function findSession(
   { operation, parameters }: Plain,
   id: string,
   params: Params,
-  call: Call,
+  call: VerbCall,
 ): Promise<Session> {
   const position = parameters().find(({ form }) => form === "position");
   if (position === undefined) return call.session(id);
@@ -150,7 +151,11 @@ async function findSession(
   return session;
 }
 
-async function withProgress(plain: Plain, use: Use<OperationId, Options>, call: Call): Promise<unknown> {
+async function withProgress(
+  plain: Plain,
+  use: VerbUse<OperationId, Options>,
+  call: VerbCall,
+): Promise<unknown> {
   const { operation, presentation } = plain;
   if (presentation.progress === undefined && presentation.call !== undefined) return presentation.call(use);
   const progress = call.out.progress();
@@ -167,7 +172,11 @@ async function withProgress(plain: Plain, use: Use<OperationId, Options>, call: 
   }
 }
 
-async function invoke(operation: Operation, use: Use<OperationId, Options>, more: object): Promise<unknown> {
+async function invoke(
+  operation: Operation,
+  use: VerbUse<OperationId, Options>,
+  more: object,
+): Promise<unknown> {
   const { found } = use;
   const target = (operation.of === "engine" ? await use.engine() : found) as unknown as Readonly<
     Record<string, (...passed: readonly unknown[]) => Promise<unknown>>

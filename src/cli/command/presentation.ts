@@ -6,7 +6,7 @@ import type { Session } from "../../runtime/engine/session.ts";
 import type { Column } from "../format/table.ts";
 import { table } from "../format/table.ts";
 import type { Screen } from "./screen.ts";
-import type { Call, Options, OptionValues } from "./verb.ts";
+import type { VerbCall, Options, OptionValues } from "./verb.ts";
 
 type MethodOf<H, C extends string> = C extends keyof H ? H[C] : never;
 type Method<K extends OperationId> = K extends `engine.${infer C}`
@@ -19,8 +19,8 @@ type ResultOf<K extends OperationId> = Method<K> extends (...args: never) => inf
 type Draft<K extends OperationId> = { -readonly [F in keyof ParamsOf<K>]?: ParamsOf<K>[F] };
 
 /** A plain verb in use. */
-export interface Use<K extends OperationId, O extends Options> extends Pick<
-  Call,
+export interface VerbUse<K extends OperationId, O extends Options> extends Pick<
+  VerbCall,
   "out" | "place" | "nowMs" | "untilStopped" | "store" | "engine" | "session"
 > {
   /** As the words gave them; `prepare` may complete them. */
@@ -48,15 +48,15 @@ export interface Presentation<K extends OperationId, O extends Options, R> {
   /** Makes the store if it is not there. */
   readonly creates?: true;
   /** False: standard input is not read for a value that is not given. */
-  readsInput?(use: Pick<Use<K, O>, "given">): boolean;
+  readsInput?(use: Pick<VerbUse<K, O>, "given">): boolean;
   /** Completes or refuses the parameters, before anything is opened. */
-  prepare?(use: Omit<Use<K, O>, "found">): void | Promise<void>;
+  prepare?(use: Omit<VerbUse<K, O>, "found">): void | Promise<void>;
   /** Takes the place of the call. */
-  call?(use: Use<K, O>): Promise<R>;
+  call?(use: VerbUse<K, O>): Promise<R>;
   progress?(at: Progress): string;
   /** The result of a change, such as "renamed"; by default the description has it. */
-  done?(use: Use<K, O>): string;
-  print?(result: R, use: Use<K, O>): PresentedResult | Promise<PresentedResult>;
+  done?(use: VerbUse<K, O>): string;
+  print?(result: R, use: VerbUse<K, O>): PresentedResult | Promise<PresentedResult>;
 }
 
 /** A presentation whose types are forgotten, with the call that it is of. */

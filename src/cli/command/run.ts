@@ -11,10 +11,10 @@ import { makeOpening } from "../open/open-engine.ts";
 import { pastableCommand } from "./pastable-command.ts";
 import { collectingSurface, makeScreen, type Screen, type Surface } from "./screen.ts";
 import { jsonText, oneLine } from "../format/text.ts";
-import type { Call, CommandResult, StopOptions, Verb } from "./verb.ts";
+import type { VerbCall, CommandResult, StopOptions, Verb } from "./verb.ts";
 import { loadVerb, otherWords, verbNames } from "./verbs.ts";
 
-export interface Circumstances {
+export interface VerbHost {
   readonly surface: Surface;
   /** Aborted when the user stops a long-running verb. */
   untilStopped(options?: StopOptions): AbortSignal;
@@ -23,7 +23,7 @@ export interface Circumstances {
 }
 
 /** Never rejects; returns the exit code. */
-export async function runWords(words: readonly string[], circumstances: Circumstances): Promise<number> {
+export async function runWords(words: readonly string[], circumstances: VerbHost): Promise<number> {
   let verb: string | null = null;
   try {
     circumstances.check?.();
@@ -49,7 +49,7 @@ async function load(name: string): Promise<Verb> {
   });
 }
 
-async function runVerb(verb: Verb, words: readonly string[], circumstances: Circumstances): Promise<number> {
+async function runVerb(verb: Verb, words: readonly string[], circumstances: VerbHost): Promise<number> {
   const nowMs = Date.now();
   const { args, options } = parseWords(verb, words, nowMs);
   const out = makeScreen(circumstances.surface, options["json"] === true, pastableCommand(options["store"]));
@@ -63,8 +63,8 @@ async function runVerb(verb: Verb, words: readonly string[], circumstances: Circ
   const opening = makeOpening(place);
   const { store, engine } = opening;
   const { untilStopped } = circumstances;
-  const call: Call = {
-    ...({ args, options } as Pick<Call, "args" | "options">),
+  const call: VerbCall = {
+    ...({ args, options } as Pick<VerbCall, "args" | "options">),
     out,
     place,
     nowMs,
@@ -84,7 +84,7 @@ async function runVerb(verb: Verb, words: readonly string[], circumstances: Circ
 async function perform(
   words: readonly string[],
   columns: number | null,
-  untilStopped: Call["untilStopped"],
+  untilStopped: VerbCall["untilStopped"],
 ): Promise<CommandResult> {
   const surface = collectingSurface(columns);
   const code = await runWords(words, { surface, untilStopped });

@@ -4,7 +4,7 @@
  */
 import type { Session } from "../../runtime/engine/session.ts";
 import type { Store } from "../../store/port.ts";
-import type { Opening } from "../open/open-engine.ts";
+import type { StoreOpener } from "../open/open-engine.ts";
 import type { Screen } from "./screen.ts";
 
 export interface Option {
@@ -60,7 +60,7 @@ export interface StopOptions {
 }
 
 /** One use of a verb. The runner closes what is opened through it. */
-export interface Call<O extends Options = Options, A extends ArgNames = ArgNames> {
+export interface VerbCall<O extends Options = Options, A extends ArgNames = ArgNames> {
   readonly args: ArgValues<A>;
   readonly options: OptionValues<O>;
   readonly out: Screen;
@@ -74,7 +74,7 @@ export interface Call<O extends Options = Options, A extends ArgNames = ArgNames
   readonly untilStopped: (options?: StopOptions) => AbortSignal;
   /** Opens the store; creates it only with `create`. */
   readonly store: (options?: { readonly create?: boolean }) => Promise<Store>;
-  readonly engine: Opening["engine"];
+  readonly engine: StoreOpener["engine"];
   /** The session with this id or unique suffix. */
   readonly session: (idOrEnding: string) => Promise<Session>;
   /** Runs another command line here and returns its output, as in so many columns, and its result. */
@@ -104,7 +104,7 @@ export interface Verb<O extends Options = Options, A extends ArgNames = ArgNames
   /** It only reads: it ends when its output is closed (`skein log … | head`). Others finish their work. */
   readonly endsUnread?: true;
   /** Returns the exit code, when it is not 0. */
-  run(call: Call<O, A>): Promise<number | void>;
+  run(call: VerbCall<O, A>): Promise<number | void>;
 }
 
 type Definition<O extends Options, A extends ArgNames> = Omit<Verb<O, A>, "examples"> & {

@@ -7,12 +7,12 @@ import { standingTable } from "./session-table.ts";
 import { cut, plural } from "./text.ts";
 
 export const sorts = ["active", "priority", "cost", "agent", "status"] as const;
-export type Sort = (typeof sorts)[number];
+export type TopSort = (typeof sorts)[number];
 
 export interface Top {
   /** In order. */
   readonly rows: readonly SessionSummary[];
-  readonly sort: Sort;
+  readonly sort: TopSort;
   /** Reversed. */
   readonly turned: boolean;
   readonly chosen: string | null;
@@ -20,11 +20,11 @@ export interface Top {
   readonly says: string;
 }
 
-export const sortBy = (word: string): Sort => oneOf("--sort", word, sorts);
+export const sortBy = (word: string): TopSort => oneOf("--sort", word, sorts);
 
 const byText = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);
 
-const orders: Readonly<Record<Sort, (a: SessionSummary, b: SessionSummary) => number>> = {
+const orders: Readonly<Record<TopSort, (a: SessionSummary, b: SessionSummary) => number>> = {
   active: (a, b) => b.activeAt - a.activeAt,
   priority: (a, b) => a.priority - b.priority,
   // An unknown price may be any: it comes before a known one of the same amount.
@@ -35,7 +35,7 @@ const orders: Readonly<Record<Sort, (a: SessionSummary, b: SessionSummary) => nu
 };
 
 /** Among equals the most recently active first. */
-export function sorted(rows: readonly SessionSummary[], sort: Sort, turned: boolean): SessionSummary[] {
+export function sorted(rows: readonly SessionSummary[], sort: TopSort, turned: boolean): SessionSummary[] {
   const inOrder = rows.toSorted(
     (a, b) => orders[sort](a, b) || orders.active(a, b) || byText(a.session, b.session),
   );

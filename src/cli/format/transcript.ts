@@ -8,9 +8,9 @@ import {
   lostRanges,
   noteDetail,
   transcriptTypes,
-  type Call,
+  type CallHistory,
   type Input,
-  type TranscriptEntry,
+  type SessionTranscriptEntry,
 } from "../../core/transcript.ts";
 import type { SessionItem } from "../../runtime/read/projection.ts";
 import type { Session } from "../../runtime/engine/session.ts";
@@ -72,12 +72,12 @@ export async function transcriptPageOf(session: Session): Promise<TranscriptPage
   };
 }
 
-const scenesOf = (entry: TranscriptEntry): Scene[] =>
+const scenesOf = (entry: SessionTranscriptEntry): Scene[] =>
   partsOf(entry).map((scene) => ({ ...scene, lost: entry.isLost }));
 
 type Part = Omit<Scene, "lost">;
 
-function partsOf(entry: TranscriptEntry): Part[] {
+function partsOf(entry: SessionTranscriptEntry): Part[] {
   switch (entry.kind) {
     case "input":
       return [inputScene(entry.input)];
@@ -122,7 +122,7 @@ function answerScenes(answer: EventOf<"model.responded">): Part[] {
   ].filter(({ said }) => said.length > 0);
 }
 
-function callScenes({ request, denied, settled, late }: Call): Part[] {
+function callScenes({ request, denied, settled, late }: CallHistory): Part[] {
   const input = request.erased ? gone : asCode(request.content?.input);
   const scenes = [sceneOf(request, "call", `Call: ${request.body.tool}`, input)];
   if (denied !== undefined) scenes.push(sceneOf(denied, "result", "Denied", asText(denied.content?.reason)));
@@ -135,7 +135,7 @@ function callScenes({ request, denied, settled, late }: Call): Part[] {
   return scenes;
 }
 
-function noteScenes({ event, text }: Extract<TranscriptEntry, { readonly kind: "note" }>): Part[] {
+function noteScenes({ event, text }: Extract<SessionTranscriptEntry, { readonly kind: "note" }>): Part[] {
   const note = sceneOf(event, "note", text, asCode(noteDetail(event) ?? undefined));
   if (!isOf(event, "model.failed") || event.content?.partial === undefined) return [note];
   const { partial } = event.content;

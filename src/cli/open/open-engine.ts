@@ -10,7 +10,7 @@ import { realWorld, type World } from "../../runtime/world.ts";
 import type { Store } from "../../store/port.ts";
 import { locateStore, type LocatedStore } from "../../store/registry.ts";
 
-export interface Opening {
+export interface StoreOpener {
   readonly store: (options?: { readonly create?: boolean }) => Promise<Store>;
   readonly engine: (options?: EngineOpening) => Promise<Engine>;
   readonly close: () => Promise<void>;
@@ -26,7 +26,7 @@ export interface EngineOpening {
  * Opens on first use. The engine is loaded only for verbs that need it: most of its start is the event
  * catalog.
  */
-export function makeOpening(place: string): Opening {
+export function makeOpening(place: string): StoreOpener {
   let world: World = realWorld();
   let opened: Promise<Store> | null = null;
   let engine: Promise<Engine> | null = null;

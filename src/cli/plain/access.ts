@@ -4,7 +4,7 @@ import { shortId } from "../../core/text/short-id.ts";
 import { roughly } from "../../core/text/utc.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 import { hookCalled, type HookEntry } from "../../runtime/workspace/webhooks.ts";
-import type { HookWaiting } from "../../server/outbound/webhooks-out.ts";
+import type { HookBacklog } from "../../server/outbound/webhooks-out.ts";
 import { callLines } from "../chat/question.ts";
 import { grid, invalid, plain } from "../command/presentation.ts";
 import { verb } from "../command/verb.ts";
@@ -79,7 +79,7 @@ const hooks = [
     async call({ engine }) {
       const { waitingFor } = await import("../../server/outbound/webhooks-out.ts");
       const opened = await engine();
-      const found: (HookEntry & HookWaiting)[] = [];
+      const found: (HookEntry & HookBacklog)[] = [];
       for (const hook of await opened.hooks())
         found.push({ ...hook, ...(await waitingFor(internalsOf(opened), hook)) });
       return found;
@@ -153,7 +153,7 @@ export const accessActions = [
 
 /** Only the server that sends knows failures; here the backlog shows them. */
 export function deliveryText(
-  { delivered, abandoned, waiting, waitingSince }: Pick<HookEntry, "delivered" | "abandoned"> & HookWaiting,
+  { delivered, abandoned, waiting, waitingSince }: Pick<HookEntry, "delivered" | "abandoned"> & HookBacklog,
   nowMs: number,
 ): string {
   const gone = abandoned === 0 ? "" : `, ${abandoned} abandoned`;

@@ -10,7 +10,7 @@ import { present } from "../command/input.ts";
 import { itemKinds } from "../command/item-kinds.ts";
 import { grid, invalid, plain, type PresentedResult } from "../command/presentation.ts";
 import type { Screen } from "../command/screen.ts";
-import { verb, type Call } from "../command/verb.ts";
+import { verb, type VerbCall } from "../command/verb.ts";
 import { ago, exact } from "../format/moment.ts";
 import { jsonText, manyLines, oneLine, plural } from "../format/text.ts";
 
@@ -154,7 +154,7 @@ export const memoryActions = [
   }),
 ];
 
-type OpenEngine = Call["engine"];
+type OpenEngine = VerbCall["engine"];
 
 /** Entries by their key, or by kind and key, in all scopes; at least one. */
 async function find(engine: OpenEngine, { words, given }: MemoryTarget): Promise<MemoryEntry[]> {

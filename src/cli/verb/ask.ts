@@ -7,7 +7,7 @@ import { textOf } from "../command/call-parameter.ts";
 import { present } from "../command/input.ts";
 import { oneLine } from "../format/text.ts";
 import { showRun } from "../chat/turn.ts";
-import { verb, type Call } from "../command/verb.ts";
+import { verb, type VerbCall } from "../command/verb.ts";
 
 export const ask = verb({
   name: "ask",
@@ -50,7 +50,7 @@ export const ask = verb({
 });
 
 /** Says once which process the input waits for. */
-function makeWaiting({ store, out }: Pick<Call, "store" | "out">, session: Session): () => Promise<void> {
+function makeWaiting({ store, out }: Pick<VerbCall, "store" | "out">, session: Session): () => Promise<void> {
   const world = realWorld();
   let shown = "";
   return async () => {

@@ -6,7 +6,7 @@ import { lastWords, Talk, type TalkPlace } from "../chat/chat.ts";
 import { offerBindings } from "../chat/offer-bindings.ts";
 import { titleOf } from "../format/title.ts";
 import { typedLines } from "../chat/typed-lines.ts";
-import { verb, type Call } from "../command/verb.ts";
+import { verb, type VerbCall } from "../command/verb.ts";
 import { noteAgent } from "./open.ts";
 
 const openOptions = {
@@ -92,7 +92,7 @@ export const talk = verb({
 });
 
 /** The given options of `open`, as words. */
-function openWords(options: Call<typeof openOptions>["options"]): string[] {
+function openWords(options: VerbCall<typeof openOptions>["options"]): string[] {
   const { agent, model, executor, bind, file } = options;
   return [
     ...(agent === undefined ? [] : [`--agent=${agent}`]),
@@ -106,7 +106,7 @@ function openWords(options: Call<typeof openOptions>["options"]): string[] {
 
 /** Opens a session as `skein open` does, and says so. */
 async function openSession(
-  { perform, place, out, session }: Pick<Call, "perform" | "place" | "out" | "session">,
+  { perform, place, out, session }: Pick<VerbCall, "perform" | "place" | "out" | "session">,
   words: readonly string[],
 ): Promise<Session> {
   const fresh = !existsSync(place);
@@ -121,7 +121,7 @@ async function openSession(
   return opened;
 }
 
-async function greet({ out }: Pick<Call, "out">, session: Session): Promise<void> {
+async function greet({ out }: Pick<VerbCall, "out">, session: Session): Promise<void> {
   const state = await session.state();
   out.note(`${out.bold(titleOf(state))}  ${out.dim(`${session.id}, ${state.status}`)}`);
   await lastWords(session, out);

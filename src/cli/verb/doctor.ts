@@ -4,7 +4,7 @@ import { realWorld } from "../../runtime/world.ts";
 import type { StoreCheck } from "../../store/driver.ts";
 import { locateStore } from "../../store/registry.ts";
 import { count, oneLine, plural } from "../format/text.ts";
-import { verb, type Call } from "../command/verb.ts";
+import { verb, type VerbCall } from "../command/verb.ts";
 import { version } from "../../core/version.ts";
 
 export const doctor = verb({
@@ -80,7 +80,7 @@ const how: Readonly<Record<string, string>> = {
   postgres: "flushed before COMMIT answers",
 };
 
-async function openedChecks(store: Awaited<ReturnType<Call["store"]>>): Promise<StoreCheck[]> {
+async function openedChecks(store: Awaited<ReturnType<VerbCall["store"]>>): Promise<StoreCheck[]> {
   const { driver, durability, sessions, records } = await store.stats();
   const faults = await store.check();
   return [

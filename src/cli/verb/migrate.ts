@@ -7,7 +7,7 @@ import { takeAway } from "../open/fresh-store.ts";
 import { allMoved, movingText } from "../format/move-text.ts";
 import { storeExists } from "../open/open-engine.ts";
 import { oneLine, plural } from "../format/text.ts";
-import { verb, type Call, type Options } from "../command/verb.ts";
+import { verb, type VerbCall, type Options } from "../command/verb.ts";
 import { shownPlace } from "../../runtime/read/moved.ts";
 
 const options = {
@@ -22,7 +22,7 @@ const options = {
   wait: { type: "span", value: "SPAN", what: "with --all: how long to wait for running sessions" },
 } as const satisfies Options;
 
-type MigrateCall = Call<typeof options, readonly ["ID?"]>;
+type MigrateCall = VerbCall<typeof options, readonly ["ID?"]>;
 
 export const migrate = verb({
   name: "migrate",

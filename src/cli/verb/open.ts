@@ -14,7 +14,7 @@ import { checkModelName } from "../format/model-name.ts";
 import { storeExists } from "../open/open-engine.ts";
 import type { Screen } from "../command/screen.ts";
 import { parseWake } from "../format/trigger-word.ts";
-import { verb, type Call } from "../command/verb.ts";
+import { verb, type VerbCall } from "../command/verb.ts";
 
 export const open = verb({
   name: "open",
@@ -210,7 +210,7 @@ export async function noteAgent(out: Screen, session: Session): Promise<void> {
 async function openFrom(
   ending: string | undefined,
   asked: OpenOptions,
-  { engine, place }: Pick<Call, "engine" | "place">,
+  { engine, place }: Pick<VerbCall, "engine" | "place">,
 ): Promise<Session> {
   // A new store has no session to continue.
   if (ending !== undefined) return (await engine()).open({ ...asked, from: ending });

@@ -10,7 +10,7 @@ import { oneOf } from "../command/args.ts";
 import { pairsOf, present } from "../command/input.ts";
 import { count } from "../format/text.ts";
 import { standingTable } from "../format/session-table.ts";
-import { verb, type Call } from "../command/verb.ts";
+import { verb, type VerbCall } from "../command/verb.ts";
 
 const shownByDefault = 50;
 
@@ -76,7 +76,7 @@ async function listed(
   store: Store,
   filter: SessionFilter,
   most: number,
-  { out, nowMs }: Pick<Call, "out" | "nowMs">,
+  { out, nowMs }: Pick<VerbCall, "out" | "nowMs">,
 ): Promise<{ readonly rows: readonly SessionSummary[]; readonly more: boolean }> {
   const kept: SessionSummary[] = [];
   let cursor: string | undefined;

@@ -5,7 +5,7 @@ import type { Session } from "../../runtime/engine/session.ts";
 import { exact } from "../format/moment.ts";
 import { showRun } from "../chat/turn.ts";
 import { oneLine } from "../format/text.ts";
-import { verb, type Call } from "../command/verb.ts";
+import { verb, type VerbCall } from "../command/verb.ts";
 
 export const run = verb({
   name: "run",
@@ -56,7 +56,7 @@ async function isToWake(session: Session): Promise<boolean> {
 }
 
 /** Resolves when no process runs the session and it is not asleep, or its wake-up time has come. */
-async function untilFree({ store, out, untilStopped }: Call, session: Session): Promise<void> {
+async function untilFree({ store, out, untilStopped }: VerbCall, session: Session): Promise<void> {
   const stopped = untilStopped();
   let shown = "";
   const tell = (text: string): void => {

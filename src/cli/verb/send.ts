@@ -3,7 +3,7 @@ import { SkeinError } from "../../core/error.ts";
 import type { SendResult } from "../../runtime/message/send.ts";
 import { present } from "../command/input.ts";
 import { oneLine } from "../format/text.ts";
-import { verb, type Call } from "../command/verb.ts";
+import { verb, type VerbCall } from "../command/verb.ts";
 import { textOf } from "../command/call-parameter.ts";
 
 const options = {
@@ -71,7 +71,7 @@ async function fromPerson({
   options: values,
   out,
   engine,
-}: Call<typeof options, typeof args>): Promise<void> {
+}: VerbCall<typeof options, typeof args>): Promise<void> {
   const wrong = (["reply-within", "reply-to", "at"] as const).find((name) => values[name] !== undefined);
   if (wrong !== undefined) {
     throw new SkeinError("invalid", `send: --${wrong} is only allowed between sessions`, {

@@ -6,7 +6,7 @@ import { oneOf } from "../command/args.ts";
 import { openHere } from "../open/tenants.ts";
 import { table } from "../format/table.ts";
 import { bytes, count, oneLine, plural } from "../format/text.ts";
-import { verb, type Call, type OptionValues } from "../command/verb.ts";
+import { verb, type VerbCall, type OptionValues } from "../command/verb.ts";
 
 const options = {
   sessions: { type: "text", value: "N|none", what: "with set: the maximum number of sessions" },
@@ -86,7 +86,7 @@ function changeOf({ sessions, bytes: most, role }: OptionValues<typeof options>)
   };
 }
 
-async function list({ out }: Pick<Call, "out">, opened: Tenants): Promise<void> {
+async function list({ out }: Pick<VerbCall, "out">, opened: Tenants): Promise<void> {
   const found = await opened.list();
   if (out.json) {
     for (const tenant of found) await out.emit(tenant);
@@ -112,7 +112,7 @@ async function list({ out }: Pick<Call, "out">, opened: Tenants): Promise<void> 
   for (const line of table(columns, cells, { width: out.columns, heading: out.bold })) await out.line(line);
 }
 
-const set = ({ out }: Pick<Call, "out">, tenant: Tenant): Promise<void> =>
+const set = ({ out }: Pick<VerbCall, "out">, tenant: Tenant): Promise<void> =>
   out.answer(tenant, () => {
     const { name, sessionsMax, bytesMax, role } = tenant;
     const most = [

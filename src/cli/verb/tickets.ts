@@ -23,7 +23,7 @@ import { checkModelName } from "../format/model-name.ts";
 import { storeExists } from "../open/open-engine.ts";
 import { questionLines, questionOf, wayOn } from "../chat/question.ts";
 import { makeTicketView, summed, ticketTable } from "../format/ticket-view.ts";
-import { verb, type Call, type OptionValues } from "../command/verb.ts";
+import { verb, type VerbCall, type OptionValues } from "../command/verb.ts";
 
 const actions = ["run", "status"] as const;
 const options = {
@@ -86,7 +86,7 @@ const takes = {
   status: ["name"],
 } as const satisfies Record<(typeof actions)[number], readonly (keyof typeof options)[]>;
 
-type Here = Pick<Call, "out" | "engine" | "place" | "untilStopped"> & {
+type Here = Pick<VerbCall, "out" | "engine" | "place" | "untilStopped"> & {
   readonly options: OptionValues<typeof options>;
   readonly args: { readonly PLAN: string };
 };

@@ -5,9 +5,9 @@ import { standingRows, type SessionSummary } from "../../runtime/read/session-li
 import type { SessionFilter, Store } from "../../store/port.ts";
 import { present } from "../command/input.ts";
 import type { Screen } from "../command/screen.ts";
-import { frameOf, sortBy, sorted, sorts, type Sort, type Top } from "../format/top-frame.ts";
+import { frameOf, sortBy, sorted, sorts, type TopSort, type Top } from "../format/top-frame.ts";
 import { oneLine } from "../format/text.ts";
-import { verb, type Call } from "../command/verb.ts";
+import { verb, type VerbCall } from "../command/verb.ts";
 
 const everyMs = 1_000;
 const shownMax = 200;
@@ -68,7 +68,7 @@ async function read(store: Store, filter: SessionFilter, nowMs: number): Promise
 async function drawOnce(
   out: Screen,
   rows: readonly SessionSummary[],
-  { sort, nowMs }: { readonly sort: Sort; readonly nowMs: number },
+  { sort, nowMs }: { readonly sort: TopSort; readonly nowMs: number },
 ): Promise<void> {
   const state: Top = { rows: sorted(rows, sort, false), sort, turned: false, chosen: null, says: "" };
   for (const line of frameOf(state, out, { nowMs, height: null })) await out.line(line);
@@ -91,7 +91,7 @@ const names: Readonly<Record<string, string>> = {
   "\u001b": "quit",
   "\u0003": "end",
 };
-const sortKeys: Readonly<Record<string, Sort>> = {
+const sortKeys: Readonly<Record<string, TopSort>> = {
   a: "active",
   p: "priority",
   c: "cost",
@@ -106,17 +106,17 @@ interface View {
 
 /** The live screen: one at a time. */
 class Live {
-  #sort: Sort;
+  #sort: TopSort;
   #turned = false;
   #chosen: string | null = null;
   #says = "";
   #rows: readonly SessionSummary[] = [];
   #view: View | null = null;
-  readonly #call: Call;
+  readonly #call: VerbCall;
   readonly #read: () => Promise<SessionSummary[]>;
   readonly ended = new AbortController();
 
-  constructor(call: Call, read: () => Promise<SessionSummary[]>, sort: Sort) {
+  constructor(call: VerbCall, read: () => Promise<SessionSummary[]>, sort: TopSort) {
     this.#call = call;
     this.#read = read;
     this.#sort = sort;
@@ -197,7 +197,7 @@ class Live {
   }
 }
 
-async function watch(call: Call, store: Store, filter: SessionFilter, sort: Sort): Promise<void> {
+async function watch(call: VerbCall, store: Store, filter: SessionFilter, sort: TopSort): Promise<void> {
   const { out, untilStopped } = call;
   const live = new Live(call, () => read(store, filter, Date.now()), sort);
   const over = AbortSignal.any([untilStopped(), live.ended.signal]);

@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { killWriter, readBack, type KillReport, type SurvivalReport } from "../open/tour-kill.ts";
 import { count, plural } from "../format/text.ts";
-import { verb, type Call } from "../command/verb.ts";
+import { verb, type VerbCall } from "../command/verb.ts";
 
 export const tour = verb({
   name: "tour",
@@ -44,7 +44,7 @@ interface Guide {
   say(text: string): Promise<void>;
 }
 
-async function walk(call: Call, store: string, stopped: AbortSignal) {
+async function walk(call: VerbCall, store: string, stopped: AbortSignal) {
   const guide = makeGuide(call, store, stopped);
   await guide.say(
     "Skein keeps the work of an AI agent in a log on disk. In the next seconds a session is opened,",
@@ -116,7 +116,7 @@ async function turnByModel(guide: Guide, store: string): Promise<void> {
 
 const idIn = (text: string): string => /ses_[0-9a-z]{26}/.exec(text)?.[0] ?? "";
 
-function makeGuide(call: Call, store: string, stopped: AbortSignal): Guide {
+function makeGuide(call: VerbCall, store: string, stopped: AbortSignal): Guide {
   const { out, perform } = call;
   let number = 0;
   const line = async (text: string) => {

@@ -18,7 +18,7 @@ import { table } from "../format/table.ts";
 import { oneLine } from "../format/text.ts";
 import { specText } from "../../core/trigger/spec-text.ts";
 import { parseComing } from "../format/trigger-word.ts";
-import { verb, type Call, type OptionValues } from "../command/verb.ts";
+import { verb, type VerbCall, type OptionValues } from "../command/verb.ts";
 
 const actions = ["list", "add", "remove", "fire"] as const;
 const options = {
@@ -132,7 +132,7 @@ const takes: Readonly<Record<(typeof actions)[number], readonly Name[]>> = {
   remove: [],
   fire: ["text"],
 };
-type Here = Pick<Call, "out" | "engine" | "session" | "nowMs"> & { readonly options: TriggerInput };
+type Here = Pick<VerbCall, "out" | "engine" | "session" | "nowMs"> & { readonly options: TriggerInput };
 
 const does: Readonly<
   Record<(typeof actions)[number], (here: Here, words: readonly string[]) => Promise<void>>

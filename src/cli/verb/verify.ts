@@ -8,7 +8,7 @@ import { ownPublicKey, trustedKeys } from "../open/keys.ts";
 import { exact } from "../format/moment.ts";
 import type { Screen } from "../command/screen.ts";
 import { count, oneLine, plural } from "../format/text.ts";
-import { verb, type Call } from "../command/verb.ts";
+import { verb, type VerbCall } from "../command/verb.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
 const problemsShown = 20;
@@ -72,7 +72,7 @@ export const verify = verb({
 
 async function verifyAll(
   out: Screen,
-  engine: Call["engine"],
+  engine: VerbCall["engine"],
   from: string | undefined,
 ): Promise<VerifyAllReport> {
   const progress = out.progress();

@@ -8,7 +8,7 @@ import { engine, sessionOf } from "../server.ts";
 
 type CarryOver = NonNullable<RemoteSession["carriedOver"]>;
 
-export type Outcome =
+export type PaletteOutcome =
   /** A new session. */
   | { readonly what: "made"; readonly session: string; readonly carriedOver: CarryOver | null }
   /** A position of a session. */
@@ -27,7 +27,7 @@ interface CallInput {
 
 type Method = (...given: readonly unknown[]) => unknown;
 
-export async function call(id: OperationId, { session, params, file }: CallInput): Promise<Outcome> {
+export async function call(id: OperationId, { session, params, file }: CallInput): Promise<PaletteOutcome> {
   const operation = operationOf(id);
   const { of, path, takes } = operation;
   const target = of === "engine" ? engine : await sessionOf(session ?? "");
@@ -60,7 +60,7 @@ async function* pieces(file: File): AsyncGenerator<Uint8Array> {
   }
 }
 
-async function outcomeOf(id: OperationId, result: unknown, session: string | null): Promise<Outcome> {
+async function outcomeOf(id: OperationId, result: unknown, session: string | null): Promise<PaletteOutcome> {
   if (isStream(result)) return file(id, await gather(result), session);
   if (result instanceof Uint8Array) return file(id, [result as Uint8Array<ArrayBuffer>], session);
   if (typeof result !== "object" || result === null)
@@ -98,7 +98,7 @@ function file(
   id: OperationId,
   all: readonly (string | Uint8Array<ArrayBuffer>)[],
   session: string | null,
-): Outcome {
+): PaletteOutcome {
   const blob = new Blob([...all], { type: "application/octet-stream" });
   const name = `${shortId(session ?? "skein")}.${endings[id] ?? "bin"}`;
   const address = URL.createObjectURL(blob);

@@ -9,9 +9,9 @@ import { Trouble } from "../ui/load-error.tsx";
 import { useReading } from "../query-cache.ts";
 import { engine } from "../server.ts";
 import { brief } from "../ui/visible.ts";
-import type { Outcome } from "./call.ts";
+import type { PaletteOutcome } from "./call.ts";
 import { commandOf, needsSession } from "./commands.ts";
-import { fieldsOf, paramsOf, titleOf, type Field, type TypedValues } from "./form.ts";
+import { fieldsOf, paramsOf, titleOf, type ParamField, type TypedValues } from "./form.ts";
 
 export interface SentCommand {
   readonly session: string | null;
@@ -28,7 +28,7 @@ interface CommandFormProps {
 }
 
 /** Fields of the form; of a command with a view only those that the view needs. */
-export function shownFields(id: OperationId): readonly Field[] {
+export function shownFields(id: OperationId): readonly ParamField[] {
   const { does } = commandOf(id);
   const all = fieldsOf(operationOf(id));
   if (does.how !== "go") return all;
@@ -140,7 +140,7 @@ function FileField({ setFile }: { readonly setFile: (file: File | null) => void 
 }
 
 interface FieldInputProps {
-  readonly field: Field;
+  readonly field: ParamField;
   readonly isFirst: boolean;
   readonly value: string;
   readonly set: (value: string) => void;
@@ -219,7 +219,7 @@ function Typing({ field, isFirst, value, set }: FieldInputProps): ReactNode {
 
 interface AnswerProps {
   readonly id: OperationId;
-  readonly outcome: Extract<Outcome, { readonly what: "answer" | "file" }>;
+  readonly outcome: Extract<PaletteOutcome, { readonly what: "answer" | "file" }>;
   readonly back: () => void;
 }
 

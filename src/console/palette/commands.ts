@@ -19,7 +19,7 @@ export type How =
   /** Not available here, with the reason. */
   | { readonly how: "elsewhere"; readonly why: string };
 
-export interface Command {
+export interface PaletteCommand {
   readonly title: string;
   readonly does: How;
 }
@@ -62,7 +62,7 @@ const views: Readonly<Partial<Record<OperationId, How>>> = {
 };
 
 /** The effect of choosing a call: its view, a form for its parameters, or the call at once. */
-export function commandOf(id: OperationId): Command {
+export function commandOf(id: OperationId): PaletteCommand {
   const operation = operationOf(id);
   const { title, warning, asks, takes } = operation;
   const view = views[id];

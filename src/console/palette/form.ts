@@ -3,11 +3,11 @@ import { pairOf } from "../../core/text/pair.ts";
 import * as z from "zod";
 import type { Operation } from "../../call/operation.ts";
 
-export type Kind = "text" | "long" | "number" | "flag" | "choice" | "list" | "pairs" | "loose" | "json";
+export type ParamKind = "text" | "long" | "number" | "flag" | "choice" | "list" | "pairs" | "loose" | "json";
 
-export interface Field {
+export interface ParamField {
   readonly name: string;
-  readonly kind: Kind;
+  readonly kind: ParamKind;
   readonly isRequired: boolean;
   readonly choices: readonly string[];
   readonly charsMax: number | undefined;
@@ -28,10 +28,10 @@ interface Schema {
   readonly maxLength?: number;
 }
 
-const known = new WeakMap<Operation, readonly Field[]>();
+const known = new WeakMap<Operation, readonly ParamField[]>();
 
 /** Required fields come first. */
-export function fieldsOf(operation: Operation): readonly Field[] {
+export function fieldsOf(operation: Operation): readonly ParamField[] {
   const before = known.get(operation);
   if (before !== undefined) return before;
   const { properties = {}, required = [] } = z.toJSONSchema(operation.params, {
@@ -53,7 +53,7 @@ export function fieldsOf(operation: Operation): readonly Field[] {
 const isOptional = ({ params }: Operation, name: string): boolean =>
   (params.shape[name] as { readonly def?: { readonly type?: string } } | undefined)?.def?.type === "optional";
 
-function fieldOf(name: string, given: Schema, isRequired: boolean): Field {
+function fieldOf(name: string, given: Schema, isRequired: boolean): ParamField {
   const options = given.anyOf ?? [given];
   const orNull = options.some(({ type }) => type === "null");
   const some = options.filter(({ type }) => type !== "null");
@@ -74,7 +74,7 @@ function fieldOf(name: string, given: Schema, isRequired: boolean): Field {
 const textsOf = (values: readonly unknown[] = []): string[] => values.map(String);
 const shortChars = 400;
 
-function kindOf(schema: Schema, isRequired: boolean): Kind {
+function kindOf(schema: Schema, isRequired: boolean): ParamKind {
   const { type, items, additionalProperties: more } = schema;
   if (schema.enum !== undefined) return "choice";
   if (type === "string") return (schema.maxLength ?? Infinity) <= shortChars ? "text" : "long";
@@ -89,8 +89,8 @@ function kindOf(schema: Schema, isRequired: boolean): Kind {
   return type === undefined ? "loose" : "json";
 }
 
-function hintOf(kind: Kind, schema: Schema): string {
-  const hints: Readonly<Partial<Record<Kind, string>>> = {
+function hintOf(kind: ParamKind, schema: Schema): string {
+  const hints: Readonly<Partial<Record<ParamKind, string>>> = {
     list: textsOf(schema.items?.enum).join(", ") || "one, another",
     pairs: "key=value, key=value",
     loose:
@@ -104,7 +104,7 @@ function hintOf(kind: Kind, schema: Schema): string {
 export type TypedValues = Readonly<Record<string, string>>;
 
 /** Only the given values; throws a readable error for an invalid one. */
-export function paramsOf(fields: readonly Field[], typed: TypedValues): Record<string, unknown> {
+export function paramsOf(fields: readonly ParamField[], typed: TypedValues): Record<string, unknown> {
   const params: Record<string, unknown> = {};
   for (const field of fields) {
     const value = valueOf(field, typed[field.name] ?? "");
@@ -113,7 +113,7 @@ export function paramsOf(fields: readonly Field[], typed: TypedValues): Record<s
   return params;
 }
 
-export function valueOf(field: Field, text: string): unknown {
+export function valueOf(field: ParamField, text: string): unknown {
   if (text.trim() === "") {
     if (field.orNull) return null;
     return field.isRequired && (field.kind === "text" || field.kind === "long") ? text : undefined;
@@ -139,13 +139,13 @@ export function valueOf(field: Field, text: string): unknown {
   }
 }
 
-function numberOf({ name }: Field, text: string): number {
+function numberOf({ name }: ParamField, text: string): number {
   const value = Number(text);
   if (Number.isNaN(value)) throw new Error(`${name}: expected a number`);
   return value;
 }
 
-function pairsOf({ name }: Field, text: string): Record<string, string> {
+function pairsOf({ name }: ParamField, text: string): Record<string, string> {
   const pairs = text.split(/[,\n]/).flatMap((piece) => {
     if (piece.trim() === "") return [];
     const pair = pairOf(piece);
@@ -165,7 +165,7 @@ function looseOf(text: string): unknown {
   }
 }
 
-function jsonOf({ name, hint }: Field, text: string): unknown {
+function jsonOf({ name, hint }: ParamField, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

@@ -13,20 +13,20 @@ export interface PaletteState {
 }
 
 /** Actions of the page itself. */
-export interface Own {
+export interface PageAction {
   readonly id: string;
   readonly title: string;
   readonly key?: string;
   readonly act: () => void;
 }
 
-export type Item =
+export type PaletteItem =
   | { readonly kind: "call"; readonly id: OperationId; readonly title: string; readonly places: Places }
   | {
       readonly kind: "own";
       readonly id: string;
       readonly title: string;
-      readonly own: Own;
+      readonly own: PageAction;
       readonly places: Places;
     }
   | {
@@ -48,7 +48,7 @@ type Places = readonly number[];
 interface Offer {
   readonly query: string;
   readonly sessions: readonly PaletteState[];
-  readonly own: readonly Own[];
+  readonly own: readonly PageAction[];
   readonly recent: readonly string[];
   /** Whether there is a session that its calls would act on. */
   readonly hasSession: boolean;
@@ -59,9 +59,9 @@ const sessionsAtFirst = 6;
 /** Per letter: in a long text, letters far apart match by chance. */
 const nearEnough = 5;
 
-export function offered(offer: Offer): readonly Item[] {
+export function offered(offer: Offer): readonly PaletteItem[] {
   const { query, sessions } = offer;
-  const all: { readonly item: Item; readonly score: number }[] = [
+  const all: { readonly item: PaletteItem; readonly score: number }[] = [
     ...callsFor(offer),
     ...ownFor(offer),
     ...(query === "" ? sessions.slice(0, sessionsAtFirst) : sessions).flatMap((known) =>
@@ -78,7 +78,7 @@ function lately({ recent, query }: Offer, id: string): number {
   return place < 0 ? 0 : query === "" ? 100 - place : 4 - place / 4;
 }
 
-function callsFor(offer: Offer): { item: Item; score: number }[] {
+function callsFor(offer: Offer): { item: PaletteItem; score: number }[] {
   const { query, hasSession } = offer;
   return operationIds.flatMap((id) => {
     const { title, does } = commandOf(id);
@@ -95,7 +95,7 @@ function callsFor(offer: Offer): { item: Item; score: number }[] {
   });
 }
 
-function ownFor(offer: Offer): { item: Item; score: number }[] {
+function ownFor(offer: Offer): { item: PaletteItem; score: number }[] {
   return offer.own.flatMap((own) => {
     const match = matchOf(offer.query, own.title);
     if (match === null) return [];
@@ -104,10 +104,16 @@ function ownFor(offer: Offer): { item: Item; score: number }[] {
   });
 }
 
-function sessionFor(offer: Offer, known: PaletteState): { item: Item; score: number }[] {
+function sessionFor(offer: Offer, known: PaletteState): { item: PaletteItem; score: number }[] {
   const { query } = offer;
   const title = brief(known.name || known.objective || known.session, 100);
-  const item = (places: Places): Item => ({ kind: "session", id: known.session, title, known, places });
+  const item = (places: Places): PaletteItem => ({
+    kind: "session",
+    id: known.session,
+    title,
+    known,
+    places,
+  });
   if (query === "") return [{ item: item([]), score: 50 }];
   if (isEnding(query) && known.session.endsWith(query.toLowerCase())) return [{ item: item([]), score: 60 }];
   const match = matchOf(query, title);
@@ -124,7 +130,7 @@ function sessionFor(offer: Offer, known: PaletteState): { item: Item; score: num
 const isEnding = (query: string): boolean => /^(?:ses_)?[0-9a-z]{4,26}$/i.test(query) && /\d/.test(query);
 
 /** Fallbacks for the typed text, whatever else was found. */
-function lastFor(query: string, found: readonly Item[]): Item[] {
+function lastFor(query: string, found: readonly PaletteItem[]): PaletteItem[] {
   const text = query.trim();
   if (text === "") return [];
   const isThere = found.some(({ kind, id }) => kind === "session" && id.endsWith(text.toLowerCase()));

@@ -2,10 +2,10 @@
 import { shortId } from "../../core/text/short-id.ts";
 import { useEffect, useId, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { logout } from "../connection.ts";
-import { call, type Outcome } from "./call.ts";
+import { call, type PaletteOutcome } from "./call.ts";
 import { Answer, CommandForm, shownFields, type SentCommand } from "./command-form.tsx";
 import { commandOf, needsSession, searchPath } from "./commands.ts";
-import { offered, type Item, type PaletteState, type Own } from "./items.ts";
+import { offered, type PaletteItem, type PaletteState, type PageAction } from "./items.ts";
 import { piecesOf, recentOf, recentWith } from "./match.ts";
 import { bytes } from "../ui/amount.ts";
 import { Dialog } from "../ui/dialog.tsx";
@@ -13,7 +13,7 @@ import { Status } from "../ui/status.tsx";
 import { showToast } from "../ui/toast.tsx";
 import { Trouble } from "../ui/load-error.tsx";
 import { useReading } from "../query-cache.ts";
-import { go, sessionPath, useRoute, type Route } from "../route.ts";
+import { go, sessionPath, useRoute, type PageRoute } from "../route.ts";
 import { engine } from "../server.ts";
 import { turnTheme } from "../theme.ts";
 import { chosen } from "../view/sessions/chosen.ts";
@@ -32,12 +32,12 @@ interface PaletteProps {
 type Step =
   | { readonly at: "list" }
   | { readonly at: "form"; readonly id: OperationId }
-  | { readonly at: "answer"; readonly id: OperationId; readonly outcome: Outcome };
+  | { readonly at: "answer"; readonly id: OperationId; readonly outcome: PaletteOutcome };
 
 const kept = "skein-commands";
 
 /** The session for session calls: of the page, or of the chosen row. */
-const sessionHere = (route: Route): string | null =>
+const sessionHere = (route: PageRoute): string | null =>
   route.at === "session" ? route.id : route.at === "sessions" ? chosen.get() : null;
 
 export function Palette({ close, open, keys }: PaletteProps): ReactNode {
@@ -69,7 +69,7 @@ export function Palette({ close, open, keys }: PaletteProps): ReactNode {
     }
     setBusy(false);
   };
-  const choose = (item: Item, wantsForm: boolean): void => {
+  const choose = (item: PaletteItem, wantsForm: boolean): void => {
     remember(item.id);
     if (item.kind !== "call") {
       close();
@@ -107,7 +107,7 @@ export function Palette({ close, open, keys }: PaletteProps): ReactNode {
   );
 }
 
-function settle(id: OperationId, outcome: Outcome): void {
+function settle(id: OperationId, outcome: PaletteOutcome): void {
   const { title } = commandOf(id);
   if (outcome.what === "made") {
     if (outcome.carriedOver !== null) showToast(carriedText(outcome.carriedOver));
@@ -122,7 +122,7 @@ function settle(id: OperationId, outcome: Outcome): void {
 function carriedText({
   moved,
   left,
-}: NonNullable<Extract<Outcome, { what: "made" }>["carriedOver"]>): string {
+}: NonNullable<Extract<PaletteOutcome, { what: "made" }>["carriedOver"]>): string {
   const list = (parts: typeof moved): string =>
     parts.map(({ what, names }) => `${what} ${names.join(", ")}`).join("; ");
   return [
@@ -134,7 +134,7 @@ function carriedText({
 const remember = (id: string): void =>
   localStorage.setItem(kept, JSON.stringify(recentWith(recentOf(localStorage.getItem(kept)), id)));
 
-function actOn(item: Exclude<Item, { readonly kind: "call" }>): void {
+function actOn(item: Exclude<PaletteItem, { readonly kind: "call" }>): void {
   if (item.kind === "own") item.own.act();
   else if (item.kind === "search") go(searchPath(item.text));
   else go(sessionPath(item.kind === "session" ? item.id : item.text));
@@ -154,7 +154,7 @@ const stops: readonly (readonly [title: string, path: string, key: string])[] = 
   ["Running sessions", "/?status=running", ""],
 ];
 
-function useOwn(close: () => void, keys: (() => void) | undefined): readonly Own[] {
+function useOwn(close: () => void, keys: (() => void) | undefined): readonly PageAction[] {
   return useMemo(
     () => [
       ...stops.map(([title, path, key]) => ({ id: `go ${path}`, title, key, act: () => go(path) })),
@@ -186,8 +186,8 @@ interface ListProps {
   readonly session: string | null;
   readonly query: string;
   readonly setQuery: (query: string) => void;
-  readonly own: readonly Own[];
-  readonly choose: (item: Item, wantsForm: boolean) => void;
+  readonly own: readonly PageAction[];
+  readonly choose: (item: PaletteItem, wantsForm: boolean) => void;
   readonly isBusy: boolean;
 }
 
@@ -259,7 +259,7 @@ function List({ session, query, setQuery, own, choose, isBusy }: ListProps): Rea
   );
 }
 
-function ItemWords({ item }: { readonly item: Item }): ReactNode {
+function ItemWords({ item }: { readonly item: PaletteItem }): ReactNode {
   return (
     <>
       <span className="palette-title" dir="auto">

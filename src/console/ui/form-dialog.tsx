@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { Form as FormShell } from "./form.tsx";
 
-export interface Field {
+export interface FormField {
   readonly name: string;
   readonly label: string;
   /** `count`: a whole number. */
@@ -15,10 +15,10 @@ export interface Field {
 
 export type FormValues = Readonly<Record<string, string>>;
 
-export interface Form {
+export interface FormSpec {
   readonly title: string;
   readonly lead?: string;
-  readonly fields: readonly Field[];
+  readonly fields: readonly FormField[];
   /** The label of the confirm button. */
   readonly confirm: string;
   /** It deletes something for good. */
@@ -28,7 +28,7 @@ export interface Form {
 }
 
 interface FormDialogProps {
-  readonly form: Form;
+  readonly form: FormSpec;
   readonly close: () => void;
 }
 
@@ -59,7 +59,7 @@ export function FormDialog({ form, close }: FormDialogProps): ReactNode {
   );
 }
 
-function FieldOf({ field, isFirst }: { readonly field: Field; readonly isFirst: boolean }): ReactNode {
+function FieldOf({ field, isFirst }: { readonly field: FormField; readonly isFirst: boolean }): ReactNode {
   const { name, label, kind = "line", value = "", required = false, placeholder } = field;
   const shared = { name, required, placeholder, defaultValue: value, autoFocus: isFirst, className: "field" };
   if (kind === "tick")

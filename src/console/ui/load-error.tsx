@@ -1,6 +1,6 @@
 /** Placeholders: for content that failed to load, is loading, or does not exist. */
 import type { ReactNode } from "react";
-import type { Reading } from "../query-cache.ts";
+import type { CachedQuery } from "../query-cache.ts";
 import { wordsOf } from "./toast.tsx";
 
 export function Trouble({ error }: { readonly error: unknown }): ReactNode {
@@ -30,7 +30,7 @@ export function Empty({
 }
 
 interface WhenReadProps<T> {
-  readonly of: Reading<T>;
+  readonly of: CachedQuery<T>;
   readonly children: (value: T) => ReactNode;
 }
 

@@ -16,7 +16,7 @@ export interface Share {
   readonly percent: number;
 }
 
-export interface Shares {
+export interface WindowShares {
   /** In context order; empty ones are left out. */
   readonly shares: readonly Share[];
   /** Null if the context window is unknown. */
@@ -36,7 +36,7 @@ export const kindNames: Readonly<Record<PartKind, string>> = {
 };
 const kinds = Object.keys(kindNames) as readonly PartKind[];
 
-export function sharesOf({ reasons, tokens, windowTokens, zones }: WindowFill): Shares {
+export function sharesOf({ reasons, tokens, windowTokens, zones }: WindowFill): WindowShares {
   const whole = Math.max(windowTokens ?? 0, tokens, 1);
   const percentOf = (part: number): number => (part / whole) * 100;
   const shares = kinds.flatMap((kind) => {

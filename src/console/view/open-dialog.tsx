@@ -14,20 +14,20 @@ import { freshKey } from "../world.ts";
 import "../palette/palette.css";
 import "./sessions/sessions.css";
 import { runWithoutWorker } from "./session/pending.ts";
-import { fieldsOf, lastUsed, openingOf, type Fields, type LastUsed } from "./opening.ts";
+import { fieldsOf, lastUsed, openingOf, type OpeningFields, type LastChoice } from "./opening.ts";
 
 const kept = "skein-opened-with";
 
-function before(): LastUsed {
+function before(): LastChoice {
   return lastUsed(localStorage.getItem(kept));
 }
 
 export function OpenDialog({ close }: { readonly close: () => void }): ReactNode {
-  const [fields, setFields] = useState<Fields>(() => fieldsOf(before()));
+  const [fields, setFields] = useState<OpeningFields>(() => fieldsOf(before()));
   const [isMore, setMore] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
-  const set = (part: Partial<Fields>): void => setFields({ ...fields, ...part });
+  const set = (part: Partial<OpeningFields>): void => setFields({ ...fields, ...part });
   const open = async (): Promise<void> => {
     if (isBusy) return;
     setBusy(true);
@@ -88,10 +88,10 @@ export function OpenDialog({ close }: { readonly close: () => void }): ReactNode
 }
 
 /** Opened once, also after a lost response; a first message follows, and is sent once as well. */
-async function openWith(fields: Fields): Promise<void> {
+async function openWith(fields: OpeningFields): Promise<void> {
   const session = await engine.open(openingOf(fields));
   const { agent, model, first } = fields;
-  localStorage.setItem(kept, JSON.stringify({ agent, model } satisfies LastUsed));
+  localStorage.setItem(kept, JSON.stringify({ agent, model } satisfies LastChoice));
   refresh("sessions");
   go(sessionPath(session.id));
   if (first.trim() === "") return;
@@ -105,7 +105,7 @@ async function openWith(fields: Fields): Promise<void> {
 }
 
 /** The agent and model, in a line: visible before Enter is pressed. */
-function Who({ fields }: { readonly fields: Fields }): ReactNode {
+function Who({ fields }: { readonly fields: OpeningFields }): ReactNode {
   const { agent, model } = fields;
   const whose = agent === "" ? "No agent" : `Agent ${brief(agent, 60)}`;
   const which =
@@ -125,8 +125,8 @@ function Who({ fields }: { readonly fields: Fields }): ReactNode {
 const offline = "needs no key or network, understands a few fixed commands, and is free.";
 
 interface MoreProps {
-  readonly fields: Fields;
-  readonly set: (part: Partial<Fields>) => void;
+  readonly fields: OpeningFields;
+  readonly set: (part: Partial<OpeningFields>) => void;
 }
 
 /** Models that were used before, or that an agent has. */

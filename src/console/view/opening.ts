@@ -5,7 +5,7 @@ import { labelsOf } from "./sessions/filter.ts";
 import { labelTrouble } from "./sessions/filter-warnings.ts";
 
 /** As typed; empty is left out. */
-export interface Fields {
+export interface OpeningFields {
   readonly objective: string;
   readonly agent: string;
   readonly model: string;
@@ -18,15 +18,15 @@ export interface Fields {
 }
 
 /** The agent and model of the last session opened here. */
-export interface LastUsed {
+export interface LastChoice {
   readonly agent: string;
   readonly model: string;
 }
 
-const nothing: LastUsed = { agent: "", model: "" };
+const nothing: LastChoice = { agent: "", model: "" };
 
 /** From browser storage, which may hold anything. */
-export function lastUsed(kept: string | null): LastUsed {
+export function lastUsed(kept: string | null): LastChoice {
   let value: unknown;
   try {
     value = JSON.parse(kept ?? "null");
@@ -34,7 +34,7 @@ export function lastUsed(kept: string | null): LastUsed {
     return nothing;
   }
   const { agent, model } = (typeof value === "object" && value !== null ? value : {}) as Partial<
-    Record<keyof LastUsed, unknown>
+    Record<keyof LastChoice, unknown>
   >;
   return {
     agent: typeof agent === "string" ? agent : "",
@@ -42,7 +42,7 @@ export function lastUsed(kept: string | null): LastUsed {
   };
 }
 
-export const fieldsOf = ({ agent, model }: LastUsed): Fields => ({
+export const fieldsOf = ({ agent, model }: LastChoice): OpeningFields => ({
   objective: "",
   agent,
   model,
@@ -54,7 +54,7 @@ export const fieldsOf = ({ agent, model }: LastUsed): Fields => ({
   first: "",
 });
 
-type Opening = Parameters<RemoteEngine["open"]>[0];
+type OpenParams = Parameters<RemoteEngine["open"]>[0];
 
 /** Unsafe tools ask in sessions opened here; the agent's rules come first. */
 export const askFirst = {
@@ -65,7 +65,7 @@ export const askFirst = {
   reason: "unsafe tools ask by default",
 } as const;
 
-export function openingOf(fields: Fields): Opening {
+export function openingOf(fields: OpeningFields): OpenParams {
   const [agent, model, name] = [fields.agent.trim(), fields.model.trim(), fields.name.trim()];
   const trouble = labelTrouble(fields.labels);
   if (trouble !== null) throw new Error(trouble);

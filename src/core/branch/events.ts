@@ -3,7 +3,7 @@ import { ifGiven, after, because } from "../summary-text.ts";
 import { plural, compact } from "../text/number-format.ts";
 import { shortId } from "../text/short-id.ts";
 import { otherSession, sha, reason } from "../sample.ts";
-import { type Entry, event } from "../catalog-entry.ts";
+import { type CatalogEntry, event } from "../catalog-entry.ts";
 import {
   Count,
   Has,
@@ -131,4 +131,4 @@ export const branchEvents = {
       after(content?.text),
     sample: { body: { digest: sha }, content: { text: "# Handoff" } },
   }),
-} satisfies Record<string, Entry>;
+} satisfies Record<string, CatalogEntry>;

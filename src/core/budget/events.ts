@@ -2,7 +2,7 @@
 import { because, amountText, amountsText } from "../summary-text.ts";
 import { shortId } from "../text/short-id.ts";
 import { otherSession, reason, amounts } from "../sample.ts";
-import { type Entry, bare, event } from "../catalog-entry.ts";
+import { type CatalogEntry, bare, event } from "../catalog-entry.ts";
 import { Amounts, Count, MayReason, SessionRef } from "../schema.ts";
 import * as z from "zod";
 
@@ -38,4 +38,4 @@ export const budgetEvents = {
       `Budget reached: ${amountText(resource, used)} of ${amountText(resource, limit)}`,
     sample: { body: { resource: "tokens", limit: 500, used: 510 } },
   }),
-} satisfies Record<string, Entry>;
+} satisfies Record<string, CatalogEntry>;

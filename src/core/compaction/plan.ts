@@ -44,7 +44,7 @@ export const markTypes = [
 ] as const;
 
 /** What the plan needs of an event of the transcript. Requests for summaries are excluded. */
-export interface Mark {
+export interface PlanMark {
   readonly type: (typeof markTypes)[number];
   readonly seq: number;
   /** Of a tool event. */
@@ -70,7 +70,7 @@ export interface Cut {
 }
 
 /** Every possible end of a range, the earliest first. `marks` are those since the last boundary. */
-export function cutsOf(marks: readonly Mark[], weights: readonly Weight[]): Cut[] {
+export function cutsOf(marks: readonly PlanMark[], weights: readonly Weight[]): Cut[] {
   const open = new Set<string>();
   const places: { readonly toSeq: number; readonly endsTurn: boolean }[] = [];
   let hasAnswer = false;

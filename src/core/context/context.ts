@@ -12,7 +12,7 @@
 import type { Digest } from "../chain.ts";
 import { renderBoundary } from "./boundary.ts";
 import { renderFrame } from "./frame.ts";
-import { blankSheet, boundaryOf, type ContextSource, type RenderedContext } from "./source.ts";
+import { blankSheet, boundaryOf, type ContextSource, type RenderedParts } from "./source.ts";
 import { renderTranscript } from "./transcript.ts";
 import type { ContextPart } from "./part.ts";
 
@@ -23,7 +23,7 @@ interface Differences {
 
 const rendererWith =
   (differences: Differences) =>
-  (source: ContextSource): RenderedContext => {
+  (source: ContextSource): RenderedParts => {
     const sheet = blankSheet();
     renderFrame(source, sheet);
     const boundary = boundaryOf(source);
@@ -33,7 +33,7 @@ const rendererWith =
   };
 
 /** Every renderer ever released, by number. The output of an earlier one never changes. */
-export const renderers: Readonly<Record<number, (source: ContextSource) => RenderedContext>> = {
+export const renderers: Readonly<Record<number, (source: ContextSource) => RenderedParts>> = {
   1: rendererWith({ showsInterrupted: false }),
   /** Since 0.5. */
   2: rendererWith({ showsInterrupted: true }),

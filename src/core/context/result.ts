@@ -16,7 +16,7 @@ interface SettledCall extends Pick<EventOf<"tool.settled">, "seq" | "contentByte
   readonly content: unknown;
 }
 
-export interface Call {
+export interface ContextCall {
   readonly event: RequestedCall;
   /** The name as offered. */
   readonly tool: string;
@@ -32,7 +32,7 @@ interface Manner {
 }
 
 /** The result of a call. Every call has one, also without an outcome. */
-export function resultBlock(call: Call, id: string, manner: Manner): ResultBlock {
+export function resultBlock(call: ContextCall, id: string, manner: Manner): ResultBlock {
   const { tool, settled, denied } = call;
   const shell = { type: "tool-result", call: id, tool } as const;
   if (settled === null) return { ...shell, status: "unknown", text: unanswered };

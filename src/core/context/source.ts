@@ -49,7 +49,7 @@ export interface PartReason {
   readonly toSeq: number;
 }
 
-export interface RenderedContext {
+export interface RenderedParts {
   readonly parts: readonly ContextPart[];
   /** One per part. */
   readonly reasons: readonly PartReason[];

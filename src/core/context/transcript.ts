@@ -8,7 +8,7 @@ import type { EventOf, SessionLogEvent } from "../event.ts";
 import type { ModelBlock, UserBlock } from "./part.ts";
 import { metadataOf, spoken, text, userBlocks, withoutLooseReasoning } from "./block.ts";
 import { notes } from "./note.ts";
-import { resultBlock, resultText, type Call } from "./result.ts";
+import { resultBlock, resultText, type ContextCall } from "./result.ts";
 import { field, frontToolsSeq, isObject, pruning, put, type ContextSource, type Sheet } from "./source.ts";
 import { gap } from "./text.ts";
 import { standIns, toolDefinitions, toolNameFor } from "./tools.ts";
@@ -18,23 +18,23 @@ type Answer = Pick<EventOf<"model.responded">, "seq" | "content"> & {
 };
 
 /** Everything since the last request. */
-interface Stretch {
+interface UnsentEvents {
   readonly answers: Answer[];
-  readonly calls: Call[];
+  readonly calls: ContextCall[];
   readonly tools: EventOf<"tools.bound">[];
   readonly said: UserBlock[];
   /** The positions of the input blocks. */
   readonly saidAt: number[];
 }
 
-interface Reading {
+interface TranscriptReading {
   readonly source: ContextSource;
   /** Since renderer 2: shows the text of an interrupted call. */
   readonly showsInterrupted: boolean;
   readonly sheet: Sheet;
   readonly isPruned: (seq: number) => boolean;
   /** The last call of each id, in this transcript. */
-  readonly calls: Map<string, Call>;
+  readonly calls: Map<string, ContextCall>;
   /** Every tool that was called. */
   readonly called: Set<string>;
   /** Requests for other purposes than a step: they and their answers are not part of the transcript. */
@@ -44,21 +44,21 @@ interface Reading {
   interrupted: EventOf<"model.failed"> | null;
   /** The number of tools offered so far. */
   offered: number;
-  stretch: Stretch;
+  stretch: UnsentEvents;
 }
 
 const goOn = "(Go on.)";
 const interruptedNote = "[your answer was interrupted here, before it was complete]";
 const endsWithInput = "added: a request must end with input";
 const spokenOf = (why: string) => ["transcript", why] as const;
-const emptyStretch = (): Stretch => ({ answers: [], calls: [], tools: [], said: [], saidAt: [] });
+const emptyStretch = (): UnsentEvents => ({ answers: [], calls: [], tools: [], said: [], saidAt: [] });
 
 export function renderTranscript(
   source: ContextSource,
   sheet: Sheet,
   { showsInterrupted }: { readonly showsInterrupted: boolean },
 ): void {
-  const reading: Reading = {
+  const reading: TranscriptReading = {
     source,
     showsInterrupted,
     interrupted: null,
@@ -79,7 +79,7 @@ export function renderTranscript(
   if (source.prompt !== undefined) putPrompt(sheet, source.prompt, requestSeq);
 }
 
-type Reader<T extends SessionEventType> = (reading: Reading, event: EventOf<T>) => void;
+type Reader<T extends SessionEventType> = (reading: TranscriptReading, event: EventOf<T>) => void;
 
 const readers = {
   "turn.started": (reading, { body, seq }) => {
@@ -137,7 +137,7 @@ export const transcriptTypes: readonly SessionEventType[] = [
   "session.migrated",
 ];
 
-function read(reading: Reading, event: SessionLogEvent): void {
+function read(reading: TranscriptReading, event: SessionLogEvent): void {
   // The tables are keyed by the event's own type, which TypeScript cannot follow through the index.
   const reader = (readers as Readonly<Record<string, Reader<SessionEventType>>>)[event.type];
   const note = (
@@ -151,14 +151,14 @@ function read(reading: Reading, event: SessionLogEvent): void {
 const seqsOf = (taken: readonly (readonly [number, number])[]): readonly number[] =>
   taken.map(([seq]) => seq);
 
-function say({ stretch }: Reading, blocks: readonly UserBlock[], seq: number): void {
+function say({ stretch }: TranscriptReading, blocks: readonly UserBlock[], seq: number): void {
   if (blocks.length === 0) return;
   stretch.said.push(...blocks);
   stretch.saidAt.push(seq);
 }
 
 /** Inputs appear where they are consumed. */
-function takeUp(reading: Reading, seqs: readonly number[], atSeq: number): void {
+function takeUp(reading: TranscriptReading, seqs: readonly number[], atSeq: number): void {
   const { source } = reading;
   for (const seq of seqs) {
     const event = source.events.get(seq);
@@ -176,7 +176,7 @@ function takeUp(reading: Reading, seqs: readonly number[], atSeq: number): void 
 }
 
 /** The partial answer of an ended turn, as the model's answer, with a note that it is incomplete. */
-function putInterrupted(reading: Reading): void {
+function putInterrupted(reading: TranscriptReading): void {
   const event = reading.interrupted;
   reading.interrupted = null;
   if (event === null) return;
@@ -190,8 +190,8 @@ function putInterrupted(reading: Reading): void {
   say(reading, [text(interruptedNote)], event.seq);
 }
 
-function ask(reading: Reading, event: EventOf<"tool.requested">): void {
-  const call: Call = {
+function ask(reading: TranscriptReading, event: EventOf<"tool.requested">): void {
+  const call: ContextCall = {
     event,
     tool: toolNameFor(event.body.tool),
     denied: null,
@@ -204,7 +204,7 @@ function ask(reading: Reading, event: EventOf<"tool.requested">): void {
 }
 
 /** A call that another tool made: asked for and settled in one record. */
-function recount(reading: Reading, event: EventOf<"call.imported">): void {
+function recount(reading: TranscriptReading, event: EventOf<"call.imported">): void {
   const { body, seq } = event;
   const content = event.content ?? {};
   const requested = { seq, body: { call: `imported_${seq}`, tool: body.tool }, content: event.content };
@@ -220,7 +220,7 @@ function recount(reading: Reading, event: EventOf<"call.imported">): void {
 }
 
 /** The first outcome counts. A later one, or one whose call is already rendered, becomes a note. */
-function settle(reading: Reading, event: EventOf<"tool.settled">): void {
+function settle(reading: TranscriptReading, event: EventOf<"tool.settled">): void {
   const call = reading.calls.get(event.body.call);
   if (event.body.late === true || (call !== undefined && call.settled !== null)) return;
   if (call !== undefined) call.settled = event;
@@ -238,10 +238,10 @@ function settle(reading: Reading, event: EventOf<"tool.settled">): void {
   );
 }
 
-const idOf = ({ event }: Call): string => `call_${event.seq}`;
+const idOf = ({ event }: ContextCall): string => `call_${event.seq}`;
 
 /** Emits everything since the last request. */
-function flush(reading: Reading): void {
+function flush(reading: TranscriptReading): void {
   const { stretch, sheet } = reading;
   reading.stretch = emptyStretch();
   putAnswer(reading, stretch);
@@ -270,7 +270,7 @@ function putPrompt(sheet: Sheet, prompt: string, seq: number): void {
   put(sheet, part, spokenOf("prompt for a summary or handoff"), [seq, seq]);
 }
 
-function putAnswer(reading: Reading, { answers, calls }: Stretch): void {
+function putAnswer(reading: TranscriptReading, { answers, calls }: UnsentEvents): void {
   const { sheet, source } = reading;
   const content = answerBlocks(source, answers, calls);
   if (content.length === 0) return;
@@ -307,8 +307,8 @@ function putAnswer(reading: Reading, { answers, calls }: Stretch): void {
 /** The answer with its calls. A call without a block is added at the end, because it was requested. */
 function answerBlocks(
   { settings }: ContextSource,
-  answers: Stretch["answers"],
-  calls: readonly Call[],
+  answers: UnsentEvents["answers"],
+  calls: readonly ContextCall[],
 ): readonly ModelBlock[] {
   const left = new Set(calls);
   const blocks: ModelBlock[] = [];
@@ -331,7 +331,7 @@ function answerBlocks(
   return withoutLooseReasoning([...blocks, ...[...left].map((call) => callBlock(call, undefined, {}))]);
 }
 
-function callBlock(call: Call, said: unknown, metadata: Pick<ModelBlock, "metadata">): ModelBlock {
+function callBlock(call: ContextCall, said: unknown, metadata: Pick<ModelBlock, "metadata">): ModelBlock {
   const content: unknown = call.event.content;
   const input = isObject(content) && "input" in content ? content["input"] : said;
   const missing = content === undefined ? { erased: "the arguments" } : {};
@@ -340,14 +340,14 @@ function callBlock(call: Call, said: unknown, metadata: Pick<ModelBlock, "metada
 }
 
 /** The calls of a message, in its order. */
-function callsIn(content: readonly ModelBlock[], calls: readonly Call[]): readonly Call[] {
+function callsIn(content: readonly ModelBlock[], calls: readonly ContextCall[]): readonly ContextCall[] {
   return content.flatMap((block) =>
     block.type === "tool-call" ? calls.filter((call) => idOf(call) === block.call) : [],
   );
 }
 
 /** Tools bound later, where they were bound. Once there are calls, some tool must be offered. */
-function putTools(reading: Reading, { tools }: Stretch): void {
+function putTools(reading: TranscriptReading, { tools }: UnsentEvents): void {
   const { sheet, called } = reading;
   for (const event of tools) {
     const given = toolDefinitions(event);

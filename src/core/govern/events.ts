@@ -2,7 +2,7 @@
 import { after, because } from "../summary-text.ts";
 import { plural, count } from "../text/number-format.ts";
 import { reason } from "../sample.ts";
-import { type Entry, event } from "../catalog-entry.ts";
+import { type CatalogEntry, event } from "../catalog-entry.ts";
 import { Count, Key, MayReason, RangeList, Reason } from "../schema.ts";
 import * as z from "zod";
 
@@ -43,4 +43,4 @@ export const governEvents = {
       `Score ${name} = ${value}${seq === undefined ? "" : ` at ${seq}`}${after(content?.because)}`,
     sample: { body: { name: "helpful", value: 0.75, seq: 1 }, content: { because: "it was right" } },
   }),
-} satisfies Record<string, Entry>;
+} satisfies Record<string, CatalogEntry>;

@@ -19,7 +19,7 @@ import { quote } from "../ids.ts";
 import { limit } from "../limit.ts";
 import { statuses, type SessionStatus } from "../session/lifecycle.ts";
 import { checkLimit, type RunLimit } from "../trigger/schedule.ts";
-import { checkShape, type Origin } from "../text/shape.ts";
+import { checkShape, type InputOrigin } from "../text/shape.ts";
 import type { Mind, Standing, State } from "../state.ts";
 
 /** From the weakest to the strongest. */
@@ -100,7 +100,7 @@ export function spanText(ms: number): string {
 }
 
 /** Validates a policy. Reports the first mistake, and the nearest spelling. */
-export function checkPolicy(given: unknown, origin: Origin = {}): Policy {
+export function checkPolicy(given: unknown, origin: InputOrigin = {}): Policy {
   const where = origin.where ?? "the policy";
   const policy = checkShape(Policy, given, { what: "policy", ...origin, where });
   if (policy.do === "limit") return checkRunLimit(policy, where);
@@ -190,7 +190,7 @@ export function isForEverything({ do: what, match = {} }: Policy): boolean {
 }
 
 /** The fields a policy is matched against, from the session index or the state. */
-export interface Candidate {
+export interface PolicySubject {
   readonly status: SessionStatus;
   readonly agent: string | null;
   readonly labels: Readonly<Record<string, string>>;
@@ -202,7 +202,7 @@ export interface Candidate {
   readonly expiresAfterIdleMs?: number | null;
 }
 
-export const candidateOf = ({ standing, at }: State): Candidate => ({
+export const candidateOf = ({ standing, at }: State): PolicySubject => ({
   status: standing.status,
   agent: standing.agent?.name ?? null,
   labels: Object.fromEntries(standing.labels.entries()),
@@ -211,7 +211,10 @@ export const candidateOf = ({ standing, at }: State): Candidate => ({
 });
 
 /** Whether the policy applies to such a session, at any age. */
-export function isFor({ do: what, match = {} }: Policy, { status, agent, labels, copy }: Candidate): boolean {
+export function isFor(
+  { do: what, match = {} }: Policy,
+  { status, agent, labels, copy }: PolicySubject,
+): boolean {
   if (what === "limit" || (copy === true && (what === "expire" || what === "archive"))) return false;
   const wanted: readonly SessionStatus[] = match.status ?? reach[what].usual;
   return (
@@ -235,7 +238,11 @@ export interface Due {
  * The strongest due action; of two equal ones, the first by name. The session's own rule comes after the
  * policies.
  */
-export function dueFor(policies: readonly NamedPolicy[], candidate: Candidate, nowMs: number): Due | null {
+export function dueFor(
+  policies: readonly NamedPolicy[],
+  candidate: PolicySubject,
+  nowMs: number,
+): Due | null {
   const idleMs = nowMs - candidate.activeAt;
   const found: Omit<Due, "besides">[] = [];
   for (const { name, policy } of policies.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
@@ -277,7 +284,7 @@ export const packRecordsMin = 64;
 /** The policies that pack records of such a session. Null: not by age. */
 export const packersFor = (
   policies: readonly NamedPolicy[],
-  candidate: Candidate,
+  candidate: PolicySubject,
 ): readonly { readonly name: string; readonly afterMs: number | null }[] =>
   policies
     .filter(({ policy }) => policy.do === "pack" && isFor(policy, candidate))

@@ -1,12 +1,12 @@
 /** Failed attempts, so that the next session does not repeat them unknowingly. */
 import { gap } from "../context/text.ts";
 import { includes } from "../range.ts";
-import { claim, type Line, type Width } from "./section.ts";
+import { claim, type HandoffLine, type Width } from "./section.ts";
 import { retractions, type HandoffEvent, type HandoffSource, type Retraction } from "./source.ts";
 import { fieldLine, fieldOf, inLine } from "./text.ts";
 
 /** The oldest first. A repeated failure appears once, at its last position, with its count. */
-export function failureLines(source: HandoffSource, width: Width): Line[] {
+export function failureLines(source: HandoffSource, width: Width): HandoffLine[] {
   const { state, events, contents } = source;
   const tools = new Map<string, string>();
   const seen = new Map<string, { seq: number; times: number }>();

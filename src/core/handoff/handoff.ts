@@ -18,14 +18,14 @@ import {
   nextLines,
   objectiveLines,
   standingLines,
-  type Line,
+  type HandoffLine,
   type Width,
 } from "./section.ts";
 import type { HandoffSource } from "./source.ts";
 import { count, plural } from "../text/number-format.ts";
 import type { CountTokens } from "../context/token-count.ts";
 
-export interface HandoffOptions {
+export interface HandoffRenderOptions {
   readonly tokensMax: number;
   readonly count: CountTokens;
   /** The prose of a model, and the model's name. */
@@ -65,7 +65,7 @@ const widths: readonly Width[] = [
 const tightest: Width = { objective: 100, value: 0, why: 0, because: 0, said: 20, waiting: 2 };
 
 /** The widest in which decisions and tasks fit whole. */
-function widthFor(source: HandoffSource, options: HandoffOptions): Width {
+function widthFor(source: HandoffSource, options: HandoffRenderOptions): Width {
   let [low, high] = [0, widths.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -75,7 +75,7 @@ function widthFor(source: HandoffSource, options: HandoffOptions): Width {
   return widths[low] ?? tightest;
 }
 
-export function writeHandoff(source: HandoffSource, options: HandoffOptions): HandoffText {
+export function writeHandoff(source: HandoffSource, options: HandoffRenderOptions): HandoffText {
   const { tokensMax, count } = options;
   // Lines are counted one by one; together they may have a few more tokens, which the next attempt reserves.
   for (let room = tokensMax; ;) {
@@ -93,7 +93,7 @@ interface List {
   /** The noun for an entry, and how to read the rest. */
   readonly noun: string;
   readonly where: (session: string) => string;
-  readonly lines: readonly Line[];
+  readonly lines: readonly HandoffLine[];
   /** The text of an empty list. */
   readonly empty?: string;
 }
@@ -103,7 +103,7 @@ interface Room {
   chars: number;
 }
 
-function writeWithin(source: HandoffSource, options: HandoffOptions): string {
+function writeWithin(source: HandoffSource, options: HandoffRenderOptions): string {
   const width = widthFor(source, options);
   const fixed = fixedParts(source, width, options);
   const lists = listsOf(source, width);
@@ -116,7 +116,7 @@ function writeWithin(source: HandoffSource, options: HandoffOptions): string {
 }
 
 /** The room left once decisions and tasks fit whole: a part of it is for the other lists. */
-function spare(source: HandoffSource, width: Width, options: HandoffOptions): number {
+function spare(source: HandoffSource, width: Width, options: HandoffRenderOptions): number {
   const fixed = fixedParts(source, width, options);
   const lists = listsOf(source, width);
   const room = roomBeside(source, fixed, lists, options);
@@ -140,7 +140,7 @@ interface FixedPart {
   readonly foot: string;
 }
 
-function fixedParts(source: HandoffSource, width: Width, { prose }: HandoffOptions): FixedPart {
+function fixedParts(source: HandoffSource, width: Width, { prose }: HandoffRenderOptions): FixedPart {
   const { state, at, fromSeq } = source;
   const { session } = state.standing;
   const short = shortId(session);
@@ -179,7 +179,7 @@ function fixedParts(source: HandoffSource, width: Width, { prose }: HandoffOptio
 }
 
 /** Quoted, so that no part of it passes for a heading or a claim. */
-function proseText(prose: HandoffOptions["prose"]): string {
+function proseText(prose: HandoffRenderOptions["prose"]): string {
   if (prose === undefined) return "";
   const lines = prose.text.split("\n").map((line) => `> ${line}`.trimEnd());
   return `Written by ${prose.model}:\n\n${lines.join("\n")}\n\n`;
@@ -210,7 +210,7 @@ function listsOf(source: HandoffSource, width: Width): readonly List[] {
   ];
 }
 
-const textOf = (lines: readonly Line[]): string => lines.map(({ text }) => text).join("\n");
+const textOf = (lines: readonly HandoffLine[]): string => lines.map(({ text }) => text).join("\n");
 
 /**
  * The room for the lists: the total, minus the fixed parts, the headings, and a note per list about its
@@ -220,7 +220,7 @@ function roomBeside(
   source: HandoffSource,
   { head, next, foot }: FixedPart,
   lists: readonly List[],
-  options: HandoffOptions,
+  options: HandoffRenderOptions,
 ): Room {
   const { tokensMax, count } = options;
   const room = { tokens: tokensMax, chars: share.documentCharsMax };

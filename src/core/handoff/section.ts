@@ -24,7 +24,7 @@ export interface Width {
   readonly waiting: number;
 }
 
-export interface Line {
+export interface HandoffLine {
   readonly seq: number;
   readonly text: string;
   /** The session it points to, if that is another one. */
@@ -32,12 +32,12 @@ export interface Line {
 }
 
 /** A line of a list: a pointer and a text. */
-export const claim = ({ state }: HandoffSource, seq: number, text: string): Line => ({
+export const claim = ({ state }: HandoffSource, seq: number, text: string): HandoffLine => ({
   seq,
   text: `- [${pointerTo(state.standing.session)(seq)}] ${text}`,
 });
 
-export function objectiveLines(source: HandoffSource, { objective: charsMax }: Width): Line[] {
+export function objectiveLines(source: HandoffSource, { objective: charsMax }: Width): HandoffLine[] {
   const { objective } = source.state.standing;
   if (objective === null) return [claim(source, 1, "It has no objective.")];
   const content = source.contents.get(objective.seq);
@@ -51,7 +51,7 @@ const itemsOf = ({ state }: HandoffSource, kind: ItemRef["kind"], status: ItemRe
     .toSorted((a, b) => a.seq - b.seq);
 
 /** Valid or open items: first the inherited ones, then those recorded here. */
-export function itemLines(source: HandoffSource, kind: ItemRef["kind"], width: Width): Line[] {
+export function itemLines(source: HandoffSource, kind: ItemRef["kind"], width: Width): HandoffLine[] {
   const own = itemsOf(source, kind, kind === "task" ? "open" : null);
   return [
     ...inheritedOf(source, kind).map((one) => inheritedLine(source, one, width)),
@@ -65,7 +65,7 @@ export function itemLines(source: HandoffSource, kind: ItemRef["kind"], width: W
 const inheritedOf = ({ inherited }: HandoffSource, kind: ItemRef["kind"]): InheritedItem[] =>
   inherited.filter((one) => one.kind === kind);
 
-function inheritedLine({ state }: HandoffSource, one: InheritedItem, width: Width): Line {
+function inheritedLine({ state }: HandoffSource, one: InheritedItem, width: Width): HandoffLine {
   const { session, seq } = one;
   const text =
     "key" in one
@@ -92,7 +92,7 @@ function itemText(
   return `${name}: ${value}${isReason ? `; because ${inLine(because, most)}` : ""}`;
 }
 
-export function standingLines(source: HandoffSource, width: Width): Line[] {
+export function standingLines(source: HandoffSource, width: Width): HandoffLine[] {
   const { state, contents, answerSeq } = source;
   const { standing, seq } = state;
   const { status, why, turn, agent, model, zone } = standing;
@@ -129,7 +129,7 @@ export function standingLines(source: HandoffSource, width: Width): Line[] {
 }
 
 /** Where a conversation of another tool took place. */
-function importedLines(source: HandoffSource): Line[] {
+function importedLines(source: HandoffSource): HandoffLine[] {
   const { imported, contents } = source;
   if (imported === null) return [];
   const content = contents.get(imported.seq);
@@ -149,7 +149,7 @@ function importedLines(source: HandoffSource): Line[] {
 }
 
 /** The last exchanges in the other tool. */
-export function exchangeLines(source: HandoffSource, width: Width): Line[] {
+export function exchangeLines(source: HandoffSource, width: Width): HandoffLine[] {
   const { imported } = source;
   return (imported?.said ?? [])
     .slice(-width.waiting)
@@ -159,7 +159,7 @@ export function exchangeLines(source: HandoffSource, width: Width): Line[] {
 }
 
 /** The other tool ended before it answered. */
-function unansweredLines(source: HandoffSource, said: (seq: number) => string): Line[] {
+function unansweredLines(source: HandoffSource, said: (seq: number) => string): HandoffLine[] {
   const last = source.imported?.said.at(-1);
   if (last?.by !== "person" || source.answerSeq !== null) return [];
   return [claim(source, last.seq, `Answer the last input, which the other tool did not: ${said(last.seq)}`)];
@@ -173,7 +173,7 @@ function answerOf({ contents }: HandoffSource, seq: number, width: Width): strin
 
 const doneNamed = 5;
 
-function doneLine(source: HandoffSource, done: readonly ItemRef[]): Line {
+function doneLine(source: HandoffSource, done: readonly ItemRef[]): HandoffLine {
   const named = done.slice(-doneNamed).map(({ key }) => inLine(key, 60));
   const last = done.at(-1)?.seq ?? source.state.seq;
   const which = done.length > doneNamed ? "the last: " : "";
@@ -201,7 +201,7 @@ const units: Readonly<Record<string, string>> = { toolCalls: "tool calls", wallM
 export function nextLines(
   source: HandoffSource,
   width: Width,
-): { readonly lines: Line[]; readonly left: number } {
+): { readonly lines: HandoffLine[]; readonly left: number } {
   const { state, contents, waiting } = source;
   const { standing, mind } = state;
   const said = (seq: number): string => {
@@ -240,7 +240,7 @@ export function nextLines(
 }
 
 /** A turn in progress, or a last turn that did not complete. */
-function turnLines(source: HandoffSource): Line[] {
+function turnLines(source: HandoffSource): HandoffLine[] {
   const { state, events } = source;
   const { session, turn, status, lastTurn } = state.standing;
   const short = shortId(session);
@@ -258,7 +258,7 @@ function turnLines(source: HandoffSource): Line[] {
   return [claim(source, last.seq, text)];
 }
 
-function firstTask(source: HandoffSource): Line[] {
+function firstTask(source: HandoffSource): HandoffLine[] {
   const text = (name: string): string => `Go on with the open tasks, in their order: first ${name}.`;
   const [inherited] = inheritedOf(source, "task");
   if (inherited !== undefined) {
@@ -272,7 +272,7 @@ function firstTask(source: HandoffSource): Line[] {
 }
 
 /** Changed paths, each with its last change. */
-export function fileLines(source: HandoffSource): Line[] {
+export function fileLines(source: HandoffSource): HandoffLine[] {
   const touched = new Map<string, { first: FileVersion | null; last: FileVersion | null; seq: number }>();
   for (const { name, files, seq } of source.changes) {
     for (const { path, before, after } of files) {
@@ -290,9 +290,9 @@ export function fileLines(source: HandoffSource): Line[] {
 }
 
 /** Files that a tool wrote outside of bound directories, where no versions are kept. */
-function calledFiles(source: HandoffSource, known: readonly string[]): Line[] {
+function calledFiles(source: HandoffSource, known: readonly string[]): HandoffLine[] {
   const asked = new Map<string, { readonly tool: string; readonly path: string }>();
-  const written = new Map<string, Line>();
+  const written = new Map<string, HandoffLine>();
   for (const event of source.events) {
     if (event.type === "tool.requested" && isFileTool(event.body.tool)) {
       const path = fieldOf(fieldOf(source.contents.get(event.seq), "input"), "path");
@@ -310,7 +310,7 @@ function calledFiles(source: HandoffSource, known: readonly string[]): Line[] {
 const mergesShown = 5;
 
 /** The origin of the work. */
-export function lineageLines(source: HandoffSource): Line[] {
+export function lineageLines(source: HandoffSource): HandoffLine[] {
   const { state, events, contents, carriesOn } = source;
   const { fork, parent } = state.standing;
   const merges = new Map(

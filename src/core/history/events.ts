@@ -5,7 +5,7 @@
 import { blocksText, ifGiven, usageText, valueText } from "../summary-text.ts";
 import { bytes, plural } from "../text/number-format.ts";
 import { blocks, sha, usage } from "../sample.ts";
-import { type Entry, event } from "../catalog-entry.ts";
+import { type CatalogEntry, event } from "../catalog-entry.ts";
 import {
   Blocks,
   ContentBlock,
@@ -203,4 +203,4 @@ export const historyEvents = {
       },
     },
   }),
-} satisfies Record<string, Entry>;
+} satisfies Record<string, CatalogEntry>;

@@ -3,7 +3,7 @@ import { ifGiven, after, lineText, valueText } from "../summary-text.ts";
 import { plural, compact } from "../text/number-format.ts";
 import { shortId } from "../text/short-id.ts";
 import { otherSession } from "../sample.ts";
-import { type Entry, event } from "../catalog-entry.ts";
+import { type CatalogEntry, event } from "../catalog-entry.ts";
 import { Count, Json, Key, ModelName, Position, Word } from "../schema.ts";
 import * as z from "zod";
 
@@ -96,4 +96,4 @@ export const itemEvents = {
       },
     },
   }),
-} satisfies Record<string, Entry>;
+} satisfies Record<string, CatalogEntry>;

@@ -5,14 +5,14 @@
 import type { MemoryOwners, MemoryRef, MemoryScope, Memory } from "./memory.ts";
 import { ownerIn } from "./memory.ts";
 import { memoryText } from "../context/frame.ts";
-import type { Relevance, Relevant } from "./relevance.ts";
+import type { Relevance, RelevanceHit } from "./relevance.ts";
 
 export interface CarryRules {
   readonly tokensMax: number;
   readonly scopes: readonly MemoryScope[];
 }
 
-export interface Candidate {
+export interface MemoryCandidate {
   readonly entry: MemoryRef;
   /** Why it is carried, in a few words. */
   readonly why: string;
@@ -54,17 +54,17 @@ export function rankMemory(
   relevance: Relevance,
   about: string,
   { owners, scopes }: { readonly owners: MemoryOwners; readonly scopes: readonly MemoryScope[] },
-): Candidate[] {
+): MemoryCandidate[] {
   const mayCarry = (id: string): boolean => {
     const entry = memory.get(id);
     return entry !== undefined && scopes.includes(entry.scope) && isOwn(entry, owners);
   };
   const found = relevance.about(about, mayCarry);
   const best = found.reduce((most, { score }) => Math.max(most, score), 0);
-  const isAbout = ({ score, inKey }: Relevant): boolean =>
+  const isAbout = ({ score, inKey }: RelevanceHit): boolean =>
     score >= best * bestShare && score >= relevance.telling * (inKey ? keyedShare : tellingShare);
   const scored = new Map(found.filter(isAbout).map((one) => [one.id, one]));
-  const chosen: { entry: MemoryRef; relevant: Relevant | undefined }[] = [];
+  const chosen: { entry: MemoryRef; relevant: RelevanceHit | undefined }[] = [];
   for (const [id, relevant] of scored) {
     const entry = memory.get(id);
     if (entry !== undefined) chosen.push({ entry, relevant });
@@ -101,7 +101,7 @@ const whose: Readonly<Record<MemoryScope, string>> = {
   workspace: "the workspace's",
 };
 
-function whyOf({ scope }: MemoryRef, relevant: Relevant | undefined): string {
+function whyOf({ scope }: MemoryRef, relevant: RelevanceHit | undefined): string {
   const words = (relevant?.words ?? []).slice(0, 3);
   return words.length === 0 ? whose[scope] : `${whose[scope]}, on ${words.join(", ")}`;
 }

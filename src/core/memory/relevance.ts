@@ -11,7 +11,7 @@ export interface MemoryText {
   readonly because: string;
 }
 
-export interface Relevant {
+export interface RelevanceHit {
   readonly id: string;
   readonly score: number;
   /** The common words, as spelled in the query, the most distinctive first. */
@@ -87,7 +87,7 @@ export class Relevance {
   }
 
   /** The entries relevant to the text, among those allowed; unordered. */
-  about(text: string, may: (id: string) => boolean): Relevant[] {
+  about(text: string, may: (id: string) => boolean): RelevanceHit[] {
     const forms = new Map<string, string>();
     const asked = [...new Set(wordsOf(text, forms))]
       .flatMap((word) => {

@@ -2,7 +2,7 @@
 import { because, blocksText, onTopic } from "../summary-text.ts";
 import { shortId } from "../text/short-id.ts";
 import { otherSession, sha, reason, blocks, message } from "../sample.ts";
-import { type Entry, bare, event } from "../catalog-entry.ts";
+import { type CatalogEntry, bare, event } from "../catalog-entry.ts";
 import { Blocks, Count, Json, Key, MayReason, Millis, Seq, SessionRef, Sha256, Word } from "../schema.ts";
 import * as z from "zod";
 
@@ -71,4 +71,4 @@ export const messageEvents = {
     summary: ({ topic }) => `Contract declared for topic ${topic}`,
     sample: { body: { topic: "rates", digest: sha }, content: { schema: { type: "object" } } },
   }),
-} satisfies Record<string, Entry>;
+} satisfies Record<string, CatalogEntry>;

@@ -2,7 +2,7 @@
 import { after, ifGiven, usageText } from "../summary-text.ts";
 import { bytes, plural } from "../text/number-format.ts";
 import { amounts, sha, usage } from "../sample.ts";
-import { type Entry, event } from "../catalog-entry.ts";
+import { type CatalogEntry, event } from "../catalog-entry.ts";
 import { Amounts, Count, Json, Millis, ModelName, NanoUsd, Sha256, Usage, Word } from "../schema.ts";
 import * as z from "zod";
 
@@ -123,4 +123,4 @@ export const proxyEvents = {
       content: { message: "Overloaded" },
     },
   }),
-} satisfies Record<string, Entry>;
+} satisfies Record<string, CatalogEntry>;

@@ -4,7 +4,7 @@
  * its position in the original.
  */
 
-export interface Reading {
+export interface DecodedText {
   readonly text: string;
   /** Maps the start and end of a match to the original text. */
   start(at: number): number;
@@ -20,12 +20,12 @@ const decodingsMax = 2;
  * The text decoded once and twice; if spaces matter, each also with `+` as space; and all except those with
  * lines joined.
  */
-export function readingsOf(text: string, hasSpaces: boolean): readonly Reading[] {
-  const plain: Reading = { text, start: same, end: same };
+export function readingsOf(text: string, hasSpaces: boolean): readonly DecodedText[] {
+  const plain: DecodedText = { text, start: same, end: same };
   const spaced = hasSpaces && text.includes("+") ? [withSpaces(plain)] : [];
-  const all: Reading[] = [...spaced];
-  const whole: Reading[] = [plain];
-  let level: readonly Reading[] = [plain, ...spaced];
+  const all: DecodedText[] = [...spaced];
+  const whole: DecodedText[] = [plain];
+  let level: readonly DecodedText[] = [plain, ...spaced];
   for (let count = 0; count < decodingsMax && encoded.test(text); count++) {
     // An encoded plus stays a plus: `+` becomes a space before decoding.
     level = level.filter((one) => encoded.test(one.text)).map(decoded);
@@ -43,7 +43,7 @@ const lineEnd = /(?:[\n\r\f\v\u0085\u2028\u2029]|\\[nrf])(?:[\s"'`,>|#]|\\{1,15}
 const wideCharsMin = 16;
 
 /** Joins a value broken into lines, of any width and indentation; null if there is nothing to join. */
-function joinedLines(reading: Reading): Reading | null {
+function joinedLines(reading: DecodedText): DecodedText | null {
   const { text } = reading;
   const pieces: string[] = [];
   /** Where each piece begins, in this reading and in the text. */
@@ -121,11 +121,14 @@ const isDigit = (code: number): boolean =>
   code === 45 ||
   code === 95;
 
-const withSpaces = (reading: Reading): Reading => ({ ...reading, text: reading.text.replaceAll("+", " ") });
+const withSpaces = (reading: DecodedText): DecodedText => ({
+  ...reading,
+  text: reading.text.replaceAll("+", " "),
+});
 
 const runs = /(?:%[0-9A-Fa-f]{2})+/g;
 
-function decoded({ text, start, end }: Reading): Reading {
+function decoded({ text, start, end }: DecodedText): DecodedText {
   const from: number[] = [];
   let plain = "";
   let at = 0;

@@ -3,7 +3,7 @@
  * alignment, hexadecimal. decoding.ts handles URL encoding.
  */
 
-export interface Form {
+export interface EncodedForm {
   readonly text: string;
   /** Of base64: adjacent characters of the same alphabet also carry parts of the value. */
   readonly around?: RegExp;
@@ -19,9 +19,9 @@ export interface Form {
 const lineCharsMin = 16;
 const linesMax = 64;
 
-export function formsOf(value: string): readonly Form[] {
-  const forms = new Map<string, Form>();
-  const add = (text: string, more: Omit<Form, "text"> = {}): void => {
+export function formsOf(value: string): readonly EncodedForm[] {
+  const forms = new Map<string, EncodedForm>();
+  const add = (text: string, more: Omit<EncodedForm, "text"> = {}): void => {
     for (const form of escapes(text)) {
       if (!forms.has(form)) forms.set(form, { text: form, ...more });
     }
@@ -101,7 +101,7 @@ const aroundStandard = /[A-Za-z0-9+/=]/;
 const aroundUrlSafe = /[A-Za-z0-9_=-]/;
 
 /** At each alignment, the digits that depend on the value alone. */
-function base64Forms(bytes: readonly number[]): readonly Required<Omit<Form, "jsonOnly">>[] {
+function base64Forms(bytes: readonly number[]): readonly Required<Omit<EncodedForm, "jsonOnly">>[] {
   return [0, 1, 2].flatMap((shift) => {
     const digits: number[] = [];
     const first = Math.ceil((shift * 8) / 6);

@@ -2,16 +2,16 @@
  * Secrets in the text of a JSON value, as ranges of that text: the same ones that the redactor removes from
  * the value itself. The text must parse.
  */
-import { isFieldValue, isListedValue, holdsValue, secretField, type Place } from "./pattern.ts";
+import { isFieldValue, isListedValue, holdsValue, secretField, type SecretSpan } from "./pattern.ts";
 
 /** A range of the text. A number is replaced as a whole, so that its replacement needs quotes. */
-export interface JsonPlace extends Place {
+export interface JsonPlace extends SecretSpan {
   readonly isNumber?: boolean;
 }
 
 interface Search {
   /** The secrets of a decoded text. */
-  find(text: string): readonly Place[];
+  find(text: string): readonly SecretSpan[];
   /** Whether field names decide what is secret. */
   readonly byField: boolean;
 }
@@ -69,7 +69,7 @@ const kindHere = (container: Container | undefined, kind: string | null, text: s
   container?.isObject === false && !isListedValue(text) ? null : kind;
 
 /** The value of a field with a secret name is a secret as a whole. */
-function valuePlaces(text: string, kind: string | null, { find }: Search): readonly Place[] {
+function valuePlaces(text: string, kind: string | null, { find }: Search): readonly SecretSpan[] {
   if (kind === "authorization") {
     const [, scheme = "", token] = /^(\w{1,20}[ \t]+)?(\S{6,4096})$/.exec(text) ?? [];
     if (token !== undefined && isFieldValue(token))
@@ -101,7 +101,7 @@ function numberEnd(json: string, from: number): number {
 }
 
 /** Places of the decoded text as ranges of its escaped form, which begins at `from`. */
-function rawPlaces(found: readonly Place[], raw: string, from: number): readonly Place[] {
+function rawPlaces(found: readonly SecretSpan[], raw: string, from: number): readonly SecretSpan[] {
   if (!raw.includes("\\")) {
     return found.map(({ start, end, name }) => ({ start: from + start, end: from + end, name }));
   }

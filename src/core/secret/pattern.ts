@@ -4,17 +4,17 @@
  * further than it may redact.
  */
 
-export interface Place {
+export interface SecretSpan {
   readonly start: number;
   readonly end: number;
   readonly name: string;
 }
 
-export interface Look {
+export interface SecretPattern {
   /** In lower case; `?` stands for any letter or digit. */
   readonly anchors: readonly string[];
   /** The secret at an anchor; null if there is none. Reads a bounded distance, because texts are hostile. */
-  find(text: string, at: number): Place | null;
+  find(text: string, at: number): SecretSpan | null;
   /** Whether a text with escaped JSON may hold one at this anchor. Absent: the anchor is rare enough. */
   may?(text: string, at: number): boolean;
   /** A match is a secret by itself, regardless of the text before it. */
@@ -116,7 +116,7 @@ const tokenForms: readonly TokenForm[] = [
   },
 ];
 
-const tokenLooks: readonly Look[] = tokenForms.map(({ name, anchors, pattern, when, within }) => ({
+const tokenLooks: readonly SecretPattern[] = tokenForms.map(({ name, anchors, pattern, when, within }) => ({
   anchors,
   sure: true,
   find(text, at) {
@@ -130,7 +130,7 @@ const tokenLooks: readonly Look[] = tokenForms.map(({ name, anchors, pattern, wh
 const awsId = /(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])/y;
 
 /** A key id, and the key itself if it follows soon. */
-const awsLook: Look = {
+const awsLook: SecretPattern = {
   anchors: ["akia", "asia"],
   sure: true,
   may: (text, at) => sticky(awsId, text, at) !== null,
@@ -152,7 +152,7 @@ const keyLines = /(?:\s|\\[nr])*(?:[A-Za-z0-9+/=]{16,}(?:\s|\\[nr])+)*(?:[A-Za-z
 const keyCharsMax = 32_768;
 
 /** The whole private key; without an end marker, as far as it looks like one. */
-const privateKeyLook: Look = {
+const privateKeyLook: SecretPattern = {
   anchors: ["-beg"],
   sure: true,
   find(text, anchor) {
@@ -173,7 +173,7 @@ const privateKeyLook: Look = {
 const credentials = /:\/\/([^\s:@/?#"'`<>\\]{0,64}):([^\s@/"'`<>\\]{1,256})@[A-Za-z0-9[]/y;
 
 /** `postgres://user:password@host`: the password alone. */
-const urlLook: Look = {
+const urlLook: SecretPattern = {
   anchors: ["://?", "://%", "://:", "://_"],
   may: (text, at) => sticky(credentials, text, at) !== null,
   find(text, at) {
@@ -189,7 +189,7 @@ const scheme = /(?:bearer|basic)[ \t]+([A-Za-z0-9._~+/=-]{6,})/iy;
 const header = /authorization\\{0,4}["']?[ \t]{0,4}[:=,][ \t]{0,4}\\{0,4}["'`]?$/i;
 
 /** `Authorization: Bearer …`, and a bearer token elsewhere if no other look matches. */
-const headerLook: Look = {
+const headerLook: SecretPattern = {
   anchors: ["bear", "basi"],
   may: (text, at) => sticky(scheme, text, at) !== null,
   find(text, at) {
@@ -253,7 +253,7 @@ const bare = /[^\s"'`\\,;&<>(){}[\]|]{6,512}/y;
 const more = /[^\s"'`\\]{0,}/y;
 const moreBare = /[^\s"'`\\,;&<>(){}[\]|]{0,}/y;
 
-const fieldLook: Look = {
+const fieldLook: SecretPattern = {
   anchors: fieldAnchors,
   may(text, at) {
     const after = nameAt(text, at)?.end;
@@ -277,7 +277,7 @@ const fieldLook: Look = {
 };
 
 /** Field names that only JSON uses: at one the text is parsed, and `secretField` decides. */
-const jsonFieldLook: Look = {
+const jsonFieldLook: SecretPattern = {
   anchors: ["auth", "_tok", "-tok", "btok", "ktok", "mtok", "dtok", "ttok", "htok", "ltok"],
   may: (text, at) => sticky(jsonField, text, at) !== null,
   find: () => null,
@@ -352,7 +352,7 @@ export const isListedValue = (value: string): boolean => isFieldValue(value) && 
 export const holdsValue = (field: string): boolean =>
   /^(?:value|raw|plain(?:[_-]?text)?|text|data|content|current|previous|string[_-]?value)$/i.test(field);
 
-export const looks: readonly Look[] = [
+export const looks: readonly SecretPattern[] = [
   ...tokenLooks,
   awsLook,
   privateKeyLook,

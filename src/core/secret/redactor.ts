@@ -8,7 +8,7 @@
 import { SkeinError } from "../error.ts";
 import { quote } from "../ids.ts";
 import { limit } from "../limit.ts";
-import { formsOf, type Form } from "./encoding.ts";
+import { formsOf, type EncodedForm } from "./encoding.ts";
 import { readingsOf } from "./decoding.ts";
 import { placesInJson, type JsonPlace } from "./json-places.ts";
 import {
@@ -17,12 +17,12 @@ import {
   isListedValue,
   looks,
   secretField,
-  type Look,
-  type Place,
+  type SecretPattern,
+  type SecretSpan,
 } from "./pattern.ts";
 
 /** A secret in a text. */
-export interface SecretPlace extends Place {
+export interface SecretPlace extends SecretSpan {
   /** Registered, not detected by its looks. */
   readonly registered: boolean;
 }
@@ -82,7 +82,7 @@ function complaintAbout(name: string, value: unknown): string | undefined {
 const secretCharsMax = 16_384;
 const passesMax = 10;
 
-interface KnownSecret extends Form {
+interface KnownSecret extends EncodedForm {
   readonly name: string;
 }
 
@@ -185,7 +185,7 @@ function isJson(text: string): boolean {
   }
 }
 
-const isKnown = (entry: KnownSecret | Look): entry is KnownSecret => "text" in entry;
+const isKnown = (entry: KnownSecret | SecretPattern): entry is KnownSecret => "text" in entry;
 
 /** Registered values in the decoded readings of a text, including overlaps. */
 function findEncoded(grams: Grams, text: string): readonly SecretPlace[] {
@@ -275,7 +275,7 @@ const alphanumeric = "abcdefghijklmnopqrstuvwxyz0123456789".split("");
 class Grams {
   /** Which sequences of three letters occur in them, by slot. */
   readonly #table = new Uint8Array(2 ** tableBits);
-  readonly #entries = new Map<number, (KnownSecret | Look)[]>();
+  readonly #entries = new Map<number, (KnownSecret | SecretPattern)[]>();
   /** Whether any value is registered, and any with a space. */
   hasKnown = false;
   hasSpaces = false;
@@ -287,12 +287,12 @@ class Grams {
   }
 
   /** An anchor in which `?` stands for any letter or digit. */
-  addAnchor(anchor: string, look: Look): void {
+  addAnchor(anchor: string, look: SecretPattern): void {
     if (!anchor.includes("?")) return this.#add(anchor, look);
     for (const char of alphanumeric) this.#add(anchor.replace("?", char), look);
   }
 
-  #add(text: string, entry: KnownSecret | Look): void {
+  #add(text: string, entry: KnownSecret | SecretPattern): void {
     let gram = 0;
     for (let at = 0; at < gramChars; at++) gram = next(gram, text.charCodeAt(at));
     this.#table[slot(gram >>> 8)] = 1;
@@ -309,7 +309,7 @@ class Grams {
    */
   each(
     text: string,
-    call: (entry: KnownSecret | Look, at: number) => boolean,
+    call: (entry: KnownSecret | SecretPattern, at: number) => boolean,
     given: Uint8Array | null = null,
   ): boolean {
     const bytes = given ?? (isAscii(text) ? scratch : null);
@@ -323,7 +323,11 @@ class Grams {
     return false;
   }
 
-  #begins(text: string, start: number, call: (entry: KnownSecret | Look, at: number) => boolean): boolean {
+  #begins(
+    text: string,
+    start: number,
+    call: (entry: KnownSecret | SecretPattern, at: number) => boolean,
+  ): boolean {
     if (start < 0 || start + gramChars > text.length) return false;
     let gram = 0;
     for (let at = 0; at < gramChars; at++) gram = next(gram, text.charCodeAt(start + at));
@@ -363,13 +367,13 @@ function nextInBytes(table: Uint8Array, bytes: Uint8Array, from: number, length:
   return -1;
 }
 
-const none: readonly (KnownSecret | Look)[] = [];
+const none: readonly (KnownSecret | SecretPattern)[] = [];
 const next = (gram: number, code: number): number => (gram << 8) | (folded[code & 255] ?? 0);
 const slot = (three: number): number => Math.imul(three, 0x9e3779b1) >>> (32 - tableBits);
 
 class TooDeep extends Error {}
 
-interface Walking {
+interface WalkOptions {
   readonly each: (text: string) => string;
   /** Whether field names decide what is secret. */
   readonly byField: boolean;
@@ -379,7 +383,7 @@ interface Walking {
  * Visits every text of a JSON value; returns the same object if none changes. `kind` is what the name of the
  * enclosing field says it holds, if the value is that itself.
  */
-function walk(value: unknown, walking: Walking, kind: string | null = null, depth = 0): unknown {
+function walk(value: unknown, walking: WalkOptions, kind: string | null = null, depth = 0): unknown {
   const { each, byField } = walking;
   if (typeof value === "string") return kind === null ? each(value) : fieldText(kind, value, each);
   if (typeof value === "number") return kind !== null && isFieldValue(`${value}`) ? marker(kind) : value;

@@ -3,7 +3,7 @@ import { ifGiven, after, because } from "../summary-text.ts";
 import { count } from "../text/number-format.ts";
 import { utcText } from "../text/utc.ts";
 import { otherSession, otherWorkspace, sha, reason } from "../sample.ts";
-import { type Entry, bare, event } from "../catalog-entry.ts";
+import { type CatalogEntry, bare, event } from "../catalog-entry.ts";
 import { limit } from "../limit.ts";
 import {
   AgentName,
@@ -273,4 +273,4 @@ export const sessionEvents = {
       content: { path: "AGENTS.md", text: "Use the WAL." },
     },
   }),
-} satisfies Record<string, Entry>;
+} satisfies Record<string, CatalogEntry>;

@@ -7,7 +7,7 @@ import { limit } from "../limit.ts";
 
 type Path = readonly PropertyKey[];
 
-export interface Origin {
+export interface InputOrigin {
   /** The name of the input for people: the path of a file. */
   readonly where?: string;
   /** The line of a field, if known. */
@@ -18,7 +18,7 @@ export interface Origin {
 export function checkShape<S extends z.ZodObject>(
   schema: S,
   given: unknown,
-  { what, where, lineOf }: Origin & { readonly what: string; readonly where: string },
+  { what, where, lineOf }: InputOrigin & { readonly what: string; readonly where: string },
 ): z.infer<S> {
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
     throw new SkeinError("invalid", `${where}: expected a ${what} object, got ${kindOf(given)}`, {

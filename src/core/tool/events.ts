@@ -2,7 +2,7 @@
 import { ifGiven, after, because, valueText } from "../summary-text.ts";
 import { count } from "../text/number-format.ts";
 import { sha, reason } from "../sample.ts";
-import { type Entry, bare, event } from "../catalog-entry.ts";
+import { type CatalogEntry, bare, event } from "../catalog-entry.ts";
 import {
   ContentBlock,
   CallId,
@@ -213,4 +213,4 @@ export const toolEvents = {
       content: { output: { base: 4.1 } },
     },
   }),
-} satisfies Record<string, Entry>;
+} satisfies Record<string, CatalogEntry>;

@@ -6,7 +6,7 @@ import { utcText } from "../text/utc.ts";
 import { sha } from "../sample.ts";
 import { specText } from "./spec-text.ts";
 import { storedTrigger } from "./trigger.ts";
-import { type Entry, bare, event } from "../catalog-entry.ts";
+import { type CatalogEntry, bare, event } from "../catalog-entry.ts";
 import { Count, Json, Key, Millis, Seq, SessionRef, Sha256, WorkspaceRef } from "../schema.ts";
 import * as z from "zod";
 
@@ -96,4 +96,4 @@ export const triggerEvents = {
     summary: ({ name, count: times }) => `Trigger ${name} skipped ${plural(times, "time")}`,
     sample: { body: { name: "nightly", dueMs: 1_000, count: 2, nextMs: 2_000 } },
   }),
-} satisfies Record<string, Entry>;
+} satisfies Record<string, CatalogEntry>;

@@ -92,7 +92,7 @@ export const isWatching = ({ standing: { status, triggers, unreviewed } }: State
 export const workerMs = 15_000;
 
 /** A session with work, as far as order and limits go. */
-export interface Candidate {
+export interface ScheduleCandidate {
   readonly session: string;
   readonly agent: string | null;
   readonly model: string | null;
@@ -141,19 +141,22 @@ export interface LimitHold {
   readonly running: number;
 }
 
-const isOf = (limit: RunLimit, { agent, model, labels }: Candidate): boolean =>
+const isOf = (limit: RunLimit, { agent, model, labels }: ScheduleCandidate): boolean =>
   (limit.agent === undefined || limit.agent === agent) &&
   (limit.model === undefined || limit.model === model) &&
   Object.entries(limit.labels ?? {}).every(([key, value]) => labels[key] === value);
 
 /** The limits that the running sessions exhaust. */
-export const usedUp = (running: readonly Candidate[], limits: readonly RunLimit[]): readonly RunLimit[] =>
+export const usedUp = (
+  running: readonly ScheduleCandidate[],
+  limits: readonly RunLimit[],
+): readonly RunLimit[] =>
   limits.filter((one) => running.filter((candidate) => isOf(one, candidate)).length >= one.running);
 
 /** The first limit that blocks the candidate, given the running sessions; null if none does. */
 export function heldBy(
-  candidate: Candidate,
-  running: readonly Candidate[],
+  candidate: ScheduleCandidate,
+  running: readonly ScheduleCandidate[],
   limits: readonly RunLimit[],
 ): LimitHold | null {
   for (const one of limits) {
@@ -176,18 +179,18 @@ export function heldText({ limit: { agent, model, running: most }, running }: Li
  * which is by how long they have been due.
  */
 export function choose(
-  candidates: readonly Candidate[],
-  running: readonly Candidate[],
+  candidates: readonly ScheduleCandidate[],
+  running: readonly ScheduleCandidate[],
   options: { readonly limits: readonly RunLimit[]; readonly most: number },
-): readonly Candidate[] {
-  const chosen: Candidate[] = [];
-  const taken = new Set<Candidate>();
+): readonly ScheduleCandidate[] {
+  const chosen: ScheduleCandidate[] = [];
+  const taken = new Set<ScheduleCandidate>();
   const counts = new Map<string | null, number>();
   for (const { agent } of running) counts.set(agent, (counts.get(agent) ?? 0) + 1);
   while (chosen.length < options.most) {
     const going = [...running, ...chosen];
     const full = usedUp(going, options.limits);
-    let best: Candidate | null = null;
+    let best: ScheduleCandidate | null = null;
     for (const one of candidates) {
       if (taken.has(one) || full.some((other) => isOf(other, one))) continue;
       if (best === null || isBefore(one, best, counts)) best = one;
@@ -200,7 +203,11 @@ export function choose(
   return chosen;
 }
 
-function isBefore(a: Candidate, b: Candidate, counts: ReadonlyMap<string | null, number>): boolean {
+function isBefore(
+  a: ScheduleCandidate,
+  b: ScheduleCandidate,
+  counts: ReadonlyMap<string | null, number>,
+): boolean {
   if (a.priority !== b.priority) return a.priority < b.priority;
   const [deadline, other] = [a.deadlineMs ?? Infinity, b.deadlineMs ?? Infinity];
   if (deadline !== other) return deadline < other;
@@ -211,10 +218,10 @@ function isBefore(a: Candidate, b: Candidate, counts: ReadonlyMap<string | null,
  * Which running session is preempted for a more urgent one: the least urgent whose end would let it run, if
  * it is less urgent itself; null if none is.
  */
-export function givesWay<R extends Candidate>(
-  urgent: Candidate,
+export function givesWay<R extends ScheduleCandidate>(
+  urgent: ScheduleCandidate,
   mine: readonly R[],
-  others: readonly Candidate[],
+  others: readonly ScheduleCandidate[],
   options: { readonly limits: readonly RunLimit[]; readonly isFull: boolean },
 ): R | null {
   // With a free slot and no limit in the way, nothing is preempted.

@@ -3,7 +3,7 @@ import { ifGiven, after, blocksText, usageText, onTopic, lineText } from "../sum
 import { plural, count, compact } from "../text/number-format.ts";
 import { sha, blocks, usage, amounts } from "../sample.ts";
 import { zoneReasons } from "../context/zone.ts";
-import { type Entry, bare, event } from "../catalog-entry.ts";
+import { type CatalogEntry, bare, event } from "../catalog-entry.ts";
 import {
   Amounts,
   Blocks,
@@ -214,7 +214,7 @@ export const turnEvents = {
       content: { summary: "A run was computed.", pruned: [1] },
     },
   }),
-} satisfies Record<string, Entry>;
+} satisfies Record<string, CatalogEntry>;
 
 /** The summary of `model.failed`; with the number of the next attempt where it is known. */
 export function modelFailure(

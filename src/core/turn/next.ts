@@ -17,14 +17,14 @@ export type Next =
   | { readonly next: "request" }
   | { readonly next: "end"; readonly outcome: TurnOutcome };
 
-export interface NextOptions {
+export interface NextStepOptions {
   /** Whether an input for the turn in progress is queued. */
   readonly steered: boolean;
   /** The step limit of one turn. */
   readonly stepsMax: number;
 }
 
-export function nextOf(state: State, { steered, stepsMax }: NextOptions): Next {
+export function nextOf(state: State, { steered, stepsMax }: NextStepOptions): Next {
   const { status, turn, inbox, reserved } = state.standing;
   if (status !== "open" && status !== "running") return { next: "rest" };
   if (reserved !== null && reserved.isForwarded !== true) return { next: "write-off" };

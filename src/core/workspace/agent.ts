@@ -8,7 +8,7 @@ import { ItemKind } from "../item/events.ts";
 import { AgentName, Count, Json, Key, Millis, ModelName, Reason, ToolPattern } from "../schema.ts";
 import * as z from "zod";
 import type { Digest } from "../chain.ts";
-import { checkShape, type Origin } from "../text/shape.ts";
+import { checkShape, type InputOrigin } from "../text/shape.ts";
 import { quote } from "../ids.ts";
 import { limit } from "../limit.ts";
 import { zoneDefaults, type ZoneThresholds } from "../context/zone.ts";
@@ -224,7 +224,7 @@ function sorted(value: unknown): unknown {
 }
 
 /** Validates a definition. Reports the first mistake, and the nearest spelling. */
-export const checkAgent = (given: unknown, origin: Origin = {}): AgentDefinition =>
+export const checkAgent = (given: unknown, origin: InputOrigin = {}): AgentDefinition =>
   checkShape(AgentDefinition, given, { what: "definition", where: "the agent", ...origin });
 
 /** A definition read back from a log. One of a newer program may have unknown fields. */

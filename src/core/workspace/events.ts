@@ -3,7 +3,7 @@ import { ifGiven, after, because, lineText, valueText } from "../summary-text.ts
 import { plural } from "../text/number-format.ts";
 import { shortId } from "../text/short-id.ts";
 import { otherSession, sha, reason } from "../sample.ts";
-import { type Entry, bare, event } from "../catalog-entry.ts";
+import { type CatalogEntry, bare, event } from "../catalog-entry.ts";
 import { ItemKind } from "../item/events.ts";
 import {
   AgentName,
@@ -264,4 +264,4 @@ export const workspaceEvents = {
       `Accepted ${plural(logs, "log")} whose heads differ from the list${because(content)}`,
     sample: { body: { count: 1, anchor: { seq: 9, hash: sha } }, content: reason },
   }),
-} satisfies Record<string, Entry>;
+} satisfies Record<string, CatalogEntry>;

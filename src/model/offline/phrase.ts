@@ -9,7 +9,7 @@ export interface Wish {
   readonly input: Readonly<Record<string, unknown>>;
 }
 
-export interface Circumstances {
+export interface PhraseFacts {
   /** Items known when the message arrived: an item to forget has a kind. */
   readonly items: readonly KnownText[];
   /** Names of offered tools; any of them can be called by its name. */
@@ -20,7 +20,7 @@ export interface Circumstances {
 
 type Pieces = Readonly<Record<string, string | undefined>>;
 
-interface Reading extends Circumstances {
+interface PhraseReading extends PhraseFacts {
   /** The named groups as they matched, with quoted pieces still masked. */
   readonly raw: Pieces;
   readonly masked: MaskedText;
@@ -32,7 +32,7 @@ interface Reading extends Circumstances {
  */
 type Phrase = readonly [
   form: RegExp,
-  wish: string | ((pieces: Pieces, reading: Reading) => readonly Wish[] | null),
+  wish: string | ((pieces: Pieces, reading: PhraseReading) => readonly Wish[] | null),
 ];
 
 export const questions = /\?$|^(?:what|which|who|whom|where|when|why|how)\b/i;
@@ -48,13 +48,13 @@ const heads = new Set(
   ].flatMap((line) => line.split(" ")),
 );
 
-export function isHead(text: string, { offered }: Circumstances): boolean {
+export function isHead(text: string, { offered }: PhraseFacts): boolean {
   const [word = ""] = text.trim().split(/[\s:?,]/, 1);
   return heads.has(word.toLowerCase()) || offered.includes(word);
 }
 
 /** The calls of the first form that fits; null when none does. */
-export function wishesIn(text: string, masked: MaskedText, known: Circumstances): readonly Wish[] | null {
+export function wishesIn(text: string, masked: MaskedText, known: PhraseFacts): readonly Wish[] | null {
   for (const [form, wish] of phrases) {
     const match = form.exec(text);
     if (match === null) continue;
@@ -203,13 +203,16 @@ function openTask({ what = "" }: Pieces): Wish[] | null {
   return record("task", keyOf(what), what, { status: "open" });
 }
 
-function endTask({ what = "", status = "done" }: Pieces, { items }: Reading): Wish[] | null {
+function endTask({ what = "", status = "done" }: Pieces, { items }: PhraseReading): Wish[] | null {
   const task = items.findLast((item) => item.kind === "task" && keyOf(item.key) === keyOf(what));
   return record("task", task?.key ?? keyOf(what), task?.value ?? what, { status: status.toLowerCase() });
 }
 
 /** `K is V`, several of them joined by "and"; without an "is" the whole sentence is the value. */
-function state({ kind = "fact" }: Pieces, { raw: { said = "" }, masked: { plain } }: Reading): Wish[] | null {
+function state(
+  { kind = "fact" }: Pieces,
+  { raw: { said = "" }, masked: { plain } }: PhraseReading,
+): Wish[] | null {
   const [whole = said, because] = said.split(/,? because (.+)$/is);
   const more = present({ because: because && plain(because) });
   const several = whole.split(/,? and (?=(?:the |our |my )?\S+ (?:is|are|=) )/i);
@@ -229,7 +232,7 @@ function valueOf(text: string): unknown {
   return /^[[{]/.test(text) ? (jsonOf(text) ?? text) : text;
 }
 
-function readAll(_: Pieces, { raw: { paths = "" }, masked: { plain } }: Reading): Wish[] {
+function readAll(_: Pieces, { raw: { paths = "" }, masked: { plain } }: PhraseReading): Wish[] {
   return paths
     .split(/,\s*(?:and\s+)?|\s+and\s+/i)
     .flatMap((path) => call("read_file", { path: plain(path) }));
@@ -254,7 +257,7 @@ function sleepFor({ length = "" }: Pieces): Wish[] | null {
   return call("sleep", { forSeconds: times * (seconds[letter.toLowerCase()] ?? 1) });
 }
 
-function sleepUntil({ moment = "" }: Pieces, { nowMs }: Reading): Wish[] | null {
+function sleepUntil({ moment = "" }: Pieces, { nowMs }: PhraseReading): Wish[] | null {
   if (/^tomorrow$/i.test(moment)) {
     if (nowMs === null) return call("sleep", { forSeconds: 86_400 });
     const midnight = (Math.floor(nowMs / 86_400_000) + 1) * 86_400_000;

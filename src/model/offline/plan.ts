@@ -9,7 +9,7 @@ import { readMessage, type Clause } from "./wish.ts";
 export const pendingHeading = "Still to do:";
 export const summaryHeading = "Summary by the offline model, of lines taken from the transcript.";
 
-export interface Plan {
+export interface OfflinePlan {
   readonly clauses: readonly Clause[];
   /** Calls to make group by group, with the text for each. */
   readonly groups: readonly { readonly wishes: readonly Wish[]; readonly said: readonly string[] }[];
@@ -23,7 +23,7 @@ export interface Plan {
 }
 
 /** Null if there is nothing to do: no message, or it was answered. */
-export function planOf(parts: readonly ContextPart[], nowMs: number | null): Plan | null {
+export function planOf(parts: readonly ContextPart[], nowMs: number | null): OfflinePlan | null {
   const place = parts.findLastIndex(
     (part) => isMessage(part) && part.role === "user" && requestIn(part) !== "",
   );

@@ -3,7 +3,7 @@
  * on are wishes: a tool and its arguments. Pieces joined by "and then", ";" or a new line run one after the
  * other; those joined by "and" run together. Quotes stay intact.
  */
-import { isHead, questions, wishesIn, type Circumstances, type Wish } from "./phrase.ts";
+import { isHead, questions, wishesIn, type PhraseFacts, type Wish } from "./phrase.ts";
 import { maskQuotes, type MaskedText } from "./quote.ts";
 
 /** The kind of one piece of a message. */
@@ -16,7 +16,7 @@ const lineCharsMax = 1_000;
 const linesMax = 100;
 
 /** Groups run one after the other; the clauses of a group belong together. */
-export function readMessage(message: string, circumstances: Circumstances): Clause[][] {
+export function readMessage(message: string, circumstances: PhraseFacts): Clause[][] {
   const masked = maskQuotes(message);
   const read = (piece: string): Clause => clauseOf(strip(piece), masked, circumstances);
   const isOne = (piece: string): boolean => read(piece).is !== "other";
@@ -51,7 +51,7 @@ function strip(piece: string): string {
   return text.replace(/(?<=[\w\uE001)%])[.!]+$/, "").replace(/,?\s+please$/i, "");
 }
 
-function clauseOf(text: string, masked: MaskedText, circumstances: Circumstances): Clause {
+function clauseOf(text: string, masked: MaskedText, circumstances: PhraseFacts): Clause {
   const said = masked.exact(text);
   if (/^(?:hi|hello|hey|good (?:morning|day|evening)|thanks|thank you)\b[\s\w,]{0,30}$/i.test(text)) {
     return { is: "greeting", said };

@@ -23,7 +23,7 @@ import { takeOver } from "./predecessor.ts";
 import { agentOf } from "../workspace/session-agent.ts";
 import { childrenOf } from "../read/family.ts";
 
-type Open = Extract<SessionAct, { act: "open" }>;
+type OpenAct = Extract<SessionAct, { act: "open" }>;
 
 /** The run of the session that makes a child. */
 interface ParentRun {
@@ -40,7 +40,7 @@ export async function openChild(
   deps: Deps,
   drive: ParentRun,
   call: { readonly id: string; readonly open: OpenCall; readonly actor: string },
-  { wait = false, budget, ...asked }: Open,
+  { wait = false, budget, ...asked }: OpenAct,
 ): Promise<void> {
   const { world, writer, store } = deps;
   const parent = drive.session;
@@ -153,7 +153,7 @@ async function openingOf(
   deps: Deps,
   parent: SessionId,
   state: State,
-  { objective, agent: named, name }: Pick<Open, "objective" | "agent" | "name">,
+  { objective, agent: named, name }: Pick<OpenAct, "objective" | "agent" | "name">,
 ): Promise<Omit<CommandOf<"open">, "do" | "workspace">> {
   const taken = await takeOver(deps.store, parent, state);
   const { agent: own } = await agentOf(deps, parent, state);

@@ -10,7 +10,11 @@ import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import { readEvent, type EventOf } from "../../core/event.ts";
 import { readChange, type RecordedChange } from "../../core/tool/file-version.ts";
-import { handoffTokensMin, writeHandoff, type HandoffOptions as Manner } from "../../core/handoff/handoff.ts";
+import {
+  handoffTokensMin,
+  writeHandoff,
+  type HandoffRenderOptions as Manner,
+} from "../../core/handoff/handoff.ts";
 import {
   exchangesMax,
   handoffTypes,

@@ -20,7 +20,7 @@ export interface Party {
   readonly chain: readonly Ancestor[];
 }
 
-export interface Plan extends MergeOutcome {
+export interface MergePlan extends MergeOutcome {
   /** New records of the other session lie after this position. */
   readonly sinceSeq: number;
   /** The common base; null when they have nothing in common. */
@@ -48,7 +48,7 @@ async function hashAt({ store }: Deps, session: SessionId, seq: number): Promise
   return record.hash;
 }
 
-export async function planMerge(deps: Deps, ours: Party, theirs: Party): Promise<Plan> {
+export async function planMerge(deps: Deps, ours: Party, theirs: Party): Promise<MergePlan> {
   const sinceSeq = knownSeq(ours.chain, theirs.chain, ours.state.mind.bases);
   const since = await stateAt(deps, theirs.session, sinceSeq);
   const found = await commonGround(deps, ours, theirs, since);

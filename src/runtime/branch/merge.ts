@@ -16,7 +16,14 @@ import type { MergeItem, MergeWrite, MergeResolution, Triple } from "../../core/
 import { mergeSummary, type ResolvedConflict } from "../../core/branch/merge-summary.ts";
 import { readContent } from "../read/content.ts";
 import { findSession } from "../read/find.ts";
-import { findRetraction, lastAnswers, planMerge, readParty, type Party, type Plan } from "./merge-plan.ts";
+import {
+  findRetraction,
+  lastAnswers,
+  planMerge,
+  readParty,
+  type Party,
+  type MergePlan,
+} from "./merge-plan.ts";
 import { mergedBefore } from "./merge-repeat.ts";
 import { parseResolution, type MergeAnswer } from "./merge-answer.ts";
 import type { Deps } from "../deps.ts";
@@ -149,7 +156,12 @@ function checkStatus({ session, state }: Party): void {
   });
 }
 
-async function settleConflicts(deps: Deps, work: Work, ours: Party, plan: Plan): Promise<ConflictAnswer> {
+async function settleConflicts(
+  deps: Deps,
+  work: Work,
+  ours: Party,
+  plan: MergePlan,
+): Promise<ConflictAnswer> {
   const shown: MergeConflict[] = [];
   for (const triple of plan.conflicts) shown.push(await showConflict(deps, ours, work.theirs, triple));
   const { resolve: given = {} } = work.options;
@@ -246,7 +258,7 @@ async function goneSide(deps: Deps, party: Party, item: Triple): Promise<MergeSi
 async function reportOf(
   deps: Deps,
   work: Work,
-  plan: Plan,
+  plan: MergePlan,
   { settled, open }: ConflictAnswer,
 ): Promise<MergeReport> {
   const { theirs, options } = work;

@@ -71,7 +71,7 @@ export async function readContext(
   });
 }
 
-export interface NextOptions {
+export interface NextContextOptions {
   readonly state: State;
   readonly settings: Settings;
   /** The inputs that the request takes. */
@@ -89,7 +89,7 @@ export interface NextOptions {
 export async function nextContext(
   deps: ContextWorld,
   session: SessionId,
-  options: NextOptions,
+  options: NextContextOptions,
 ): Promise<Context> {
   const { state, settings, inputs, uncompacted = false, whole = false, toSeq = state.seq } = options;
   const renderer = options.renderer ?? state.standing.renderer ?? rendererNow;
@@ -132,7 +132,7 @@ async function rebuild(
 }
 
 /** A summary needs a prompt, about the range up to a position. */
-const summaryOf = (toSeq: number | undefined, prompt: string | undefined): Partial<NextOptions> => ({
+const summaryOf = (toSeq: number | undefined, prompt: string | undefined): Partial<NextContextOptions> => ({
   ...present({ toSeq, prompt }),
 });
 

@@ -80,7 +80,7 @@ async function newestAnchor({ store }: Deps): Promise<Anchor> {
   };
 }
 
-export interface HeadsListed {
+export interface HeadsListResult {
   /** Heads in the written list; null when none was due, or another process was first. */
   readonly listed: number | null;
   /** Logs that no longer hold the listed head: they stay listed with it until that is accepted. */
@@ -94,9 +94,9 @@ export interface HeadsListed {
 export async function listHeads(
   deps: Deps,
   { whenOlderMs, everyLog = false }: { readonly whenOlderMs: number; readonly everyLog?: boolean },
-): Promise<HeadsListed> {
+): Promise<HeadsListResult> {
   const { store } = deps;
-  let done: HeadsListed = { listed: null, cut: [] };
+  let done: HeadsListResult = { listed: null, cut: [] };
   const build = async (headSeq: number): Promise<readonly DraftEvent[]> => {
     done = { listed: null, cut: [] };
     const lists = await readHeads(store, null);
@@ -129,7 +129,7 @@ export function cutError(cut: readonly string[]): SkeinError {
 
 export interface HeadLister {
   /** Writes a list if none was written for so long. Finding that nothing is due costs one read. */
-  listIfDue(whenOlderMs: number): Promise<HeadsListed>;
+  listIfDue(whenOlderMs: number): Promise<HeadsListResult>;
 }
 
 export function makeHeadLister(deps: Deps): HeadLister {

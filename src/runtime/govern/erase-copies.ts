@@ -10,7 +10,7 @@ import * as range from "../../core/range.ts";
 import type { Range, Ranges } from "../../core/range.ts";
 import type { Deps } from "../deps.ts";
 import { contentOf, readContent } from "../read/content.ts";
-import type { Family } from "./erase-family.ts";
+import type { SharedLogs } from "./erase-family.ts";
 import { type ErasedContent } from "./erase-survey.ts";
 import type { IndexProgress } from "../read/projection.ts";
 import { everyLog } from "../read/every-log.ts";
@@ -63,7 +63,7 @@ const provenance = [
 
 export async function findCopies(
   deps: Deps,
-  family: Family,
+  family: SharedLogs,
   erased: readonly ErasedContent[],
   options: CopyOptions,
 ): Promise<{ readonly found: readonly CopyHit[]; readonly kept: readonly EraseKept[] }> {
@@ -94,9 +94,9 @@ class Loss {
   readonly #ranges = new Map<string, Ranges>();
   readonly #messages = new Set<string>();
   readonly #sharers = new Map<LogId, ReadonlyMap<SessionId, number>>();
-  readonly #family: Family;
+  readonly #family: SharedLogs;
 
-  constructor(family: Family) {
+  constructor(family: SharedLogs) {
     this.#family = family;
   }
 
@@ -175,7 +175,7 @@ interface Candidates {
 
 async function readCandidates(
   deps: Deps,
-  family: Family,
+  family: SharedLogs,
   { finds, findsInBody, progress }: CopyOptions,
 ): Promise<Candidates> {
   const { store } = deps;
@@ -212,7 +212,7 @@ async function readCandidates(
 /** Every log, with its own positions. The rest of a deleted one is read with the first of its forks. */
 export async function* ownRanges(
   { store }: Deps,
-  family: Family,
+  family: SharedLogs,
 ): AsyncGenerator<readonly [LogId, readonly Range[]]> {
   const seen = new Map<LogId, Ranges>();
   for await (const session of everyLog(store)) {

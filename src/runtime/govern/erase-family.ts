@@ -10,25 +10,25 @@ import { ancestry, type Ancestor } from "../read/ancestry.ts";
 import type { Deps } from "../deps.ts";
 
 /** A range of a log, and the session whose own log holds it. */
-export interface Stretch {
+export interface OwnedRange {
   readonly range: Range;
   readonly owner: SessionId;
   /** The owner lives in this store, or is a copy there, so that it can be named itself. */
   readonly present: boolean;
 }
 
-export interface Family {
+export interface SharedLogs {
   /** Sessions that share positions which can be erased through this one, each with the last of them. */
   sharers(session: SessionId): Promise<ReadonlyMap<SessionId, number>>;
   /** Sessions that share the own log of a possibly deleted one, each with the last position of it. */
   below(owner: SessionId): ReadonlyMap<SessionId, number>;
   /** The log of a session, from its first position on. */
-  stretches(session: SessionId): Promise<readonly Stretch[]>;
+  stretches(session: SessionId): Promise<readonly OwnedRange[]>;
 }
 
 type Logs = Pick<Deps, "store" | "states">;
 
-export async function readFamily(logs: Logs): Promise<Family> {
+export async function readFamily(logs: Logs): Promise<SharedLogs> {
   const { store } = logs;
   const children = new Map<string, { readonly session: SessionId; readonly seq: number }[]>();
   const add = (parent: SessionId, child: { readonly session: SessionId; readonly seq: number }) => {
@@ -82,7 +82,7 @@ export async function readFamily(logs: Logs): Promise<Family> {
     },
     async stretches(session) {
       const chain = await chainOf(session);
-      const stretches: Stretch[] = [];
+      const stretches: OwnedRange[] = [];
       for (const [place, { session: owner, seq }] of chain.entries()) {
         const fromSeq = (chain[place + 1]?.seq ?? 0) + 1;
         if (fromSeq > seq) continue;

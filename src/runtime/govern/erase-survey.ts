@@ -24,7 +24,7 @@ export interface ErasableContent extends ErasedContent {
   readonly joined: boolean;
 }
 
-export interface Survey {
+export interface EraseSurvey {
   readonly doomed: readonly ErasableContent[];
   /** Contents erased earlier. */
   readonly gone: readonly ErasedContent[];
@@ -39,7 +39,7 @@ export async function survey(
     readonly picks?: (record: StoredRecord) => Promise<boolean> | boolean;
     readonly progress?: (records: number) => void;
   } = {},
-): Promise<Survey> {
+): Promise<EraseSurvey> {
   const { picks = () => true, progress } = options;
   const doomed: ErasableContent[] = [];
   const gone: ErasedContent[] = [];

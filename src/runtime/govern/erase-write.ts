@@ -12,13 +12,13 @@ import type { Ranges } from "../../core/range.ts";
 import type { Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { seal } from "../log/seal.ts";
-import { batchesOf, bytesOf, joinNeighbours, shareOf, type Batch, type Survey } from "./erase-survey.ts";
+import { batchesOf, bytesOf, joinNeighbours, shareOf, type Batch, type EraseSurvey } from "./erase-survey.ts";
 import type { Member } from "../log/writer.ts";
 
 /** What to erase of one log, and which sessions share it up to which position. */
-export interface Target {
+export interface EraseTarget {
   readonly session: LogId;
-  readonly survey: Survey;
+  readonly survey: EraseSurvey;
   readonly sharers: ReadonlyMap<SessionId, number>;
 }
 
@@ -30,7 +30,7 @@ type Share = { readonly ranges: Ranges; readonly records: number; readonly bytes
 
 export async function eraseTarget(
   deps: Deps,
-  { session, survey, sharers }: Target,
+  { session, survey, sharers }: EraseTarget,
   reason: string | undefined,
   done: EraseProgress,
 ): Promise<void> {
@@ -108,7 +108,7 @@ async function isGone(store: Store, { doomed }: Batch): Promise<boolean> {
  */
 export async function notifySharers(
   deps: Deps,
-  { session, survey }: Target,
+  { session, survey }: EraseTarget,
   sharers: ReadonlyMap<SessionId, number>,
   reason: string | undefined,
 ): Promise<void> {

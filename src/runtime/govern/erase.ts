@@ -13,11 +13,11 @@ import type { Range, Ranges } from "../../core/range.ts";
 import { readContent } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
 import { findCopies, type EraseKept, type CopyHit } from "./erase-copies.ts";
-import { readFamily, type Family, type Stretch } from "./erase-family.ts";
+import { readFamily, type SharedLogs, type OwnedRange } from "./erase-family.ts";
 import { scrubIfDue } from "./erase-scrub.ts";
-import { bytesOf, joinNeighbours, rangesOf, survey, type Survey } from "./erase-survey.ts";
+import { bytesOf, joinNeighbours, rangesOf, survey, type EraseSurvey } from "./erase-survey.ts";
 import { makeBodyFinder, makeFinder } from "./erase-text.ts";
-import { eraseTarget, notifySharers, type Target } from "./erase-write.ts";
+import { eraseTarget, notifySharers, type EraseTarget } from "./erase-write.ts";
 import { headOf } from "../read/position.ts";
 import type { IndexProgress } from "../read/projection.ts";
 import { wayTo } from "../read/moved.ts";
@@ -72,9 +72,9 @@ export interface EraseShare {
 }
 
 interface Plan {
-  readonly own: Target;
+  readonly own: EraseTarget;
   /** Copies, log by log; empty unless they are erased too. */
-  readonly others: readonly Target[];
+  readonly others: readonly EraseTarget[];
   readonly copies: readonly EraseCopy[];
   readonly forks: readonly EraseShare[];
   readonly kept: readonly EraseKept[];
@@ -158,7 +158,7 @@ async function planErasure(deps: Deps, session: SessionId, options: EraseOptions
   const findsInBody = options.match === undefined ? undefined : makeBodyFinder(options.match);
   const looking = { finds, findsInBody, progress: options.progress };
   const { found, kept } = await findCopies(deps, family, sources, looking);
-  const target: Target = { session, survey: own, sharers: await family.sharers(session) };
+  const target: EraseTarget = { session, survey: own, sharers: await family.sharers(session) };
   const others = options.copies === true ? await targetsOf(deps, family, found) : [];
   // Copies within the session itself count as part of it.
   const inside = others.find((one) => one.session === session);
@@ -175,7 +175,7 @@ async function planErasure(deps: Deps, session: SessionId, options: EraseOptions
 }
 
 /** What a fork shares with its parent is not a copy: it stands in the parent, for both. */
-function asShared(copy: EraseCopy, session: SessionId, stretches: readonly Stretch[]): EraseCopy {
+function asShared(copy: EraseCopy, session: SessionId, stretches: readonly OwnedRange[]): EraseCopy {
   const { seq } = copy;
   const isShared = stretches.some(
     ({ owner, range: [fromSeq, toSeq] }) =>
@@ -189,7 +189,7 @@ function asShared(copy: EraseCopy, session: SessionId, stretches: readonly Stret
 async function namedAfter(
   { store }: Deps,
   session: SessionId,
-  { doomed }: Survey,
+  { doomed }: EraseSurvey,
 ): Promise<readonly EraseKept[]> {
   const kept: EraseKept[] = [];
   for (const { seq, type } of doomed) {
@@ -223,7 +223,7 @@ async function checkHere(deps: Deps, session: SessionId): Promise<void> {
 async function wantedRanges(
   deps: Deps,
   session: SessionId,
-  stretches: readonly Stretch[],
+  stretches: readonly OwnedRange[],
   { ranges, match }: EraseOptions,
 ): Promise<Ranges> {
   const own = stretches.filter(({ owner }) => owner === session);
@@ -270,14 +270,14 @@ async function ofParent(
   });
 }
 
-const sharersOf = async (family: Family, session: LogId): Promise<ReadonlyMap<SessionId, number>> =>
+const sharersOf = async (family: SharedLogs, session: LogId): Promise<ReadonlyMap<SessionId, number>> =>
   isWorkspaceId(session) ? new Map() : family.sharers(session);
 
 /** The logs that hold copies, each with what to erase of it. */
-async function targetsOf(deps: Deps, family: Family, found: readonly CopyHit[]): Promise<Target[]> {
+async function targetsOf(deps: Deps, family: SharedLogs, found: readonly CopyHit[]): Promise<EraseTarget[]> {
   const byLog = new Map<LogId, number[]>();
   for (const { copy } of found) byLog.set(copy.session, [...(byLog.get(copy.session) ?? []), copy.seq]);
-  const targets: Target[] = [];
+  const targets: EraseTarget[] = [];
   for (const [session, seqs] of byLog) {
     const ranges = seqs.reduce((all, seq) => range.add(all, [seq, seq]), [] as Ranges);
     const each = await survey(deps.store, session, ranges);
@@ -287,13 +287,13 @@ async function targetsOf(deps: Deps, family: Family, found: readonly CopyHit[]):
 }
 
 /** The selection and its copies, in order. */
-function joined({ survey: { doomed, gone } }: Target, inside: Target): Survey {
+function joined({ survey: { doomed, gone } }: EraseTarget, inside: EraseTarget): EraseSurvey {
   const more = inside.survey.doomed.map((one) => ({ ...one, joined: false }));
   return { doomed: joinNeighbours([...doomed, ...more]), gone };
 }
 
 /** Refuses all of it while an affected session is under a hold, or cannot be written to. */
-async function checkTargets(deps: Deps, targets: readonly Target[]): Promise<void> {
+async function checkTargets(deps: Deps, targets: readonly EraseTarget[]): Promise<void> {
   const { store, writer } = deps;
   for (const { session, survey: found, sharers } of targets) {
     const first = found.doomed[0]?.seq ?? Infinity;
@@ -327,7 +327,7 @@ async function checkTargets(deps: Deps, targets: readonly Target[]): Promise<voi
   }
 }
 
-async function sharesOf(deps: Deps, targets: readonly Target[]): Promise<EraseShare[]> {
+async function sharesOf(deps: Deps, targets: readonly EraseTarget[]): Promise<EraseShare[]> {
   const shares = new Map<SessionId, EraseShare>();
   for (const { survey: found, sharers } of targets) {
     for (const [session, toSeq] of sharers) {

@@ -3,7 +3,7 @@ import { readPages } from "../read/record-pages.ts";
 import { isWorkspaceId, type LogId } from "../../core/ids.ts";
 import type { SessionStatus } from "../../core/session/lifecycle.ts";
 import { compactedTo, packersFor, packRecordsMin, spanText } from "../../core/govern/policy.ts";
-import type { Candidate, NamedPolicy } from "../../core/govern/policy.ts";
+import type { PolicySubject, NamedPolicy } from "../../core/govern/policy.ts";
 import type { PackResult, Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { recordBytes } from "../read/state-reader.ts";
@@ -24,7 +24,7 @@ export async function planPacking(
   deps: Pick<Deps, "store" | "states">,
   policies: readonly NamedPolicy[],
   session: LogId,
-  candidate: Candidate & { readonly headSeq: number },
+  candidate: PolicySubject & { readonly headSeq: number },
   nowMs: number,
 ): Promise<PackPlan | null> {
   const { store, states } = deps;

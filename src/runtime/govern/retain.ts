@@ -9,7 +9,7 @@ import type { Command } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { LogId, SessionId } from "../../core/ids.ts";
 import { candidateOf, dueFor, isFor, obstacle } from "../../core/govern/policy.ts";
-import type { PolicyAction, Candidate, Due, NamedPolicy } from "../../core/govern/policy.ts";
+import type { PolicyAction, PolicySubject, Due, NamedPolicy } from "../../core/govern/policy.ts";
 import type { State } from "../../core/state.ts";
 import type { PackResult, SessionRow } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
@@ -210,7 +210,7 @@ async function dueNow(pass: Pass, row: SessionRow): Promise<Due | null> {
 }
 
 /** The session's own expiry: it stands in its first record, and a fork has none. */
-async function withOwnWish({ store }: Deps, row: SessionRow): Promise<Candidate> {
+async function withOwnWish({ store }: Deps, row: SessionRow): Promise<PolicySubject> {
   if (row.parent !== null || row.copy === true || !isFor({ do: "expire" }, row)) return row;
   const [first] = await store.read(row.session, { fromSeq: 1, toSeq: 1, limit: 1, contents: false });
   const { expiresAfterIdleMs = null } = JSON.parse(first?.body ?? "{}") as { expiresAfterIdleMs?: number };

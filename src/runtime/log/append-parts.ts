@@ -4,11 +4,11 @@ import { limit } from "../../core/limit.ts";
 import type { Outcome, Part, Store } from "../../store/port.ts";
 import type { World } from "../world.ts";
 import { seal, type SealedDrafts } from "./seal.ts";
-import type { Beside } from "./workspace-effects.ts";
+import type { WorkspaceEffects } from "./workspace-effects.ts";
 
-export interface Shares {
+export interface AppendExtras {
   readonly actor: string;
-  readonly beside?: Beside | null;
+  readonly beside?: WorkspaceEffects | null;
   /** Refunds to paying sessions. */
   readonly refunds?: readonly Part[];
 }
@@ -23,7 +23,7 @@ export function assembleAppend(
   place: Place,
   part: Part,
   { blobs }: SealedDrafts,
-  { refunds = [], beside, actor }: Shares,
+  { refunds = [], beside, actor }: AppendExtras,
 ): { readonly parts: readonly Part[]; readonly blobs: SealedDrafts["blobs"] } {
   if (refunds.length === 0 && (beside ?? null) === null) return { parts: [part], blobs };
   const share = shareOf(place, beside, actor);
@@ -33,7 +33,7 @@ export function assembleAppend(
 /** The workspace's part of a change, if it has one. */
 function shareOf(
   { store, world }: Place,
-  beside: Beside | null | undefined,
+  beside: WorkspaceEffects | null | undefined,
   actor: string,
 ): { parts: Part[]; blobs: SealedDrafts["blobs"] } {
   if (beside === null || beside === undefined || beside.events.length === 0) return { parts: [], blobs: [] };

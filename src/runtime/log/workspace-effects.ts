@@ -11,7 +11,7 @@ export interface AlsoChange {
 }
 
 /** Records for the workspace's log in the same append, decided on that log at `headSeq`. */
-export interface Beside {
+export interface WorkspaceEffects {
   readonly headSeq: number;
   /** The hash of that record, if known. */
   readonly headHash?: string;
@@ -22,4 +22,4 @@ export interface Beside {
 }
 
 /** Returns null at once where nothing can follow: most changes do not concern the workspace. */
-export type Also = (change: AlsoChange) => Promise<Beside | null> | null;
+export type Also = (change: AlsoChange) => Promise<WorkspaceEffects | null> | null;

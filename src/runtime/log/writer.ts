@@ -13,7 +13,7 @@ import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { emptyState, type State } from "../../core/state.ts";
 import type { AppendedPart, Draft, Part, Store } from "../../store/port.ts";
-import type { Also, Beside } from "./workspace-effects.ts";
+import type { Also, WorkspaceEffects } from "./workspace-effects.ts";
 import {
   leaseMove,
   withFollowUps,
@@ -21,7 +21,7 @@ import {
   type FollowUp,
   type NextFollowUp,
 } from "./follow-up.ts";
-import { appendWithBlobs, assembleAppend, type Shares } from "./append-parts.ts";
+import { appendWithBlobs, assembleAppend, type AppendExtras } from "./append-parts.ts";
 import { buildOrExisting, orExisting } from "./existing-change.ts";
 import { resolveOutcome, writeTogether, type TogetherDeps } from "./write-together.ts";
 import { makeKeyedMutex } from "./keyed-mutex.ts";
@@ -138,7 +138,9 @@ export interface Start {
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-type WriteOptions = ChangeOptions & Pick<Part, "expect" | "parent"> & Pick<Shares, "beside" | "refunds">;
+type WriteOptions = ChangeOptions &
+  Pick<Part, "expect" | "parent"> &
+  Pick<AppendExtras, "beside" | "refunds">;
 
 export interface WriterOptions {
   readonly tenant: string;
@@ -267,7 +269,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     const besides = () => also?.({ session, state, drafts: sealed.events }) ?? null;
     const first = besides();
     if (first === null) return write(session, known, sealed, how);
-    const once = async (beside: Beside | null): Promise<Change | null> => {
+    const once = async (beside: WorkspaceEffects | null): Promise<Change | null> => {
       const written = await write(session, known, sealed, { ...how, beside });
       if (written !== null) await beside?.after?.();
       return written;

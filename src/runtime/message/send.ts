@@ -57,7 +57,7 @@ interface Calling {
   readonly actor: string;
 }
 
-interface Outgoing extends Omit<SendOptions, "withinMs" | "at"> {
+interface OutgoingMessage extends Omit<SendOptions, "withinMs" | "at"> {
   readonly to: string;
   readonly text: string;
   readonly place?: string;
@@ -94,7 +94,7 @@ async function sendText(
     ...present({ topic, replyTo, deadlineMs, key }),
   };
   const addressed = await address(deps, from, to, options);
-  const outgoing: Outgoing = { ...addressed, text, ...about };
+  const outgoing: OutgoingMessage = { ...addressed, text, ...about };
   await using stores = otherStores(deps);
   const { place } = addressed;
   if (place === undefined) return await sendHere(deps, from, outgoing, stores, call);
@@ -194,7 +194,7 @@ async function livesHere(store: Store, writer: Deps["writer"], session: SessionI
 async function sendHere(
   deps: Deps,
   from: SessionId,
-  { to: id, text, key, ...about }: Outgoing,
+  { to: id, text, key, ...about }: OutgoingMessage,
   stores: Stores,
   call: Calling | undefined,
 ): Promise<SendResult> {
@@ -238,7 +238,7 @@ async function deliverBefore(deps: Deps, from: SessionId, to: SessionId, stores:
 async function sendAway(
   deps: Deps,
   from: SessionId,
-  { to: idOrEnding, text, place, key, ...about }: Outgoing & { readonly place: string },
+  { to: idOrEnding, text, place, key, ...about }: OutgoingMessage & { readonly place: string },
   stores: Stores,
   call: Calling | undefined,
 ): Promise<SendResult> {

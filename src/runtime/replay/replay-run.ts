@@ -27,7 +27,7 @@ import { diffPlaces } from "../branch/diff.ts";
 import { forkCommand } from "../branch/fork.ts";
 import { changeModel } from "../transfer/move-model.ts";
 import { resolvePlace } from "../read/position.ts";
-import { makeRecording, notRecorded, recordedSource, type Recording } from "./replay-tools.ts";
+import { makeRecording, notRecorded, recordedSource, type RecordedTools } from "./replay-tools.ts";
 import { scoreRuns, type ReplayScorer } from "./replay-score.ts";
 import { readTurns, type TakenInput, type TakenTurn } from "./replay-turn.ts";
 import type { Deps } from "../deps.ts";
@@ -160,7 +160,7 @@ interface Replay {
   readonly turns: readonly TakenTurn[];
   /** One for each turn. */
   readonly settings: readonly TurnSettings[];
-  readonly recording: Recording;
+  readonly recording: RecordedTools;
   /** The current repeated turn, and which of its inputs were steered in already. */
   readonly now: { definitions: readonly ToolDefinition[]; steered: TakenTurn["steered"] };
 }

@@ -13,7 +13,7 @@ import type { TakenCall } from "./replay-turn.ts";
 import type { Deps } from "../deps.ts";
 import type { SessionId } from "../../core/ids.ts";
 
-export interface Recording {
+export interface RecordedTools {
   /**
    * The recorded result for this call; null when the original made no such call. The same for the same
    * position.
@@ -26,7 +26,7 @@ export interface Recording {
 }
 
 /** Calls with the same tool and arguments are matched in order. A read may be matched twice. */
-export function makeRecording(calls: readonly TakenCall[]): Recording {
+export function makeRecording(calls: readonly TakenCall[]): RecordedTools {
   const waiting = Map.groupBy(calls, callKey);
   const given = new Map<number, TakenCall | null>();
   const effects = new Map(calls.map(({ tool, effect }) => [tool, effect]));
@@ -57,7 +57,7 @@ export interface ReplayTools {
   readonly deps: Deps;
   /** The session whose results are used. */
   readonly original: SessionId;
-  readonly recording: Recording;
+  readonly recording: RecordedTools;
   /** The tools offered to the model there. */
   readonly definitions: () => readonly ToolDefinition[];
   readonly live: boolean;

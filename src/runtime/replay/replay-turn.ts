@@ -39,7 +39,7 @@ export interface TakenTurn extends ReplayTurn {
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-interface Going extends Mutable<Omit<TakenTurn, "calls" | "begun" | "steered" | "inputs">> {
+interface TurnInProgress extends Mutable<Omit<TakenTurn, "calls" | "begun" | "steered" | "inputs">> {
   readonly calls: Mutable<TakenCall>[];
   readonly inputs: string[];
   readonly begun: TakenInput[];
@@ -68,7 +68,7 @@ export async function readTurns(
   { seq: toSeq, mind }: State,
 ): Promise<TakenTurn[]> {
   const { store } = deps;
-  const turns: Going[] = [];
+  const turns: TurnInProgress[] = [];
   const only = { types, contents: true };
   for await (const record of readRecords(store, session, [afterSeq + 1, toSeq], only)) {
     const read = readEvent(record, true);
@@ -81,7 +81,7 @@ export async function readTurns(
   return turns;
 }
 
-const begin = ({ seq, turn }: EventOf<"turn.started">): Going => ({
+const begin = ({ seq, turn }: EventOf<"turn.started">): TurnInProgress => ({
   turn: turn ?? 0,
   startedSeq: seq,
   endedSeq: null,
@@ -98,7 +98,7 @@ const begin = ({ seq, turn }: EventOf<"turn.started">): Going => ({
   steered: [],
 });
 
-async function note(deps: Deps, session: SessionId, turn: Going, event: TurnEvent): Promise<void> {
+async function note(deps: Deps, session: SessionId, turn: TurnInProgress, event: TurnEvent): Promise<void> {
   switch (event.type) {
     case "turn.started":
       return takeUp(deps, session, turn, event.body.inputs);
@@ -127,7 +127,7 @@ async function note(deps: Deps, session: SessionId, turn: Going, event: TurnEven
 }
 
 function noteCall(
-  { calls }: Going,
+  { calls }: TurnInProgress,
   event: EventOf<"tool.requested"> | EventOf<"tool.denied"> | EventOf<"tool.settled">,
 ): void {
   if (event.type === "tool.requested") {
@@ -162,7 +162,7 @@ function spend(
 async function takeUp(
   deps: Deps,
   session: SessionId,
-  turn: Going,
+  turn: TurnInProgress,
   taken: readonly (readonly [seq: number, input: number])[],
 ): Promise<void> {
   for (const [seq] of taken) {

@@ -57,7 +57,7 @@ export function makeFrameWriter(): FrameWriter {
   };
 }
 
-export interface Frame {
+export interface BundleFrame {
   /** Of the bundle. */
   readonly version: BundleVersion;
   readonly kind: FrameKind;
@@ -70,7 +70,7 @@ export interface Frame {
 const kinds: ReadonlySet<string> = new Set(Object.values(frameKinds));
 
 /** Every frame in turn. Holds only the current frame, whatever the bundle claims. */
-export async function* readFrames(source: AsyncIterable<Uint8Array>): AsyncGenerator<Frame, undefined> {
+export async function* readFrames(source: AsyncIterable<Uint8Array>): AsyncGenerator<BundleFrame, undefined> {
   const bytes = makeByteReader(source);
   const hash = createHash("sha256");
   const total = { stored: 0, unpacked: 0 };

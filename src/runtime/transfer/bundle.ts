@@ -20,7 +20,7 @@ import { version } from "../../core/version.ts";
 import type { Store } from "../../store/port.ts";
 import { makeFrameWriter, type FrameWriter } from "./bundle-frame.ts";
 import { blobIn, blobsHere, blobsOf, blobText, checkedChunks } from "./move-blob.ts";
-import { familyOf, lineageOf, pagesOf, type Travelling } from "./move-lineage.ts";
+import { familyOf, lineageOf, pagesOf, type MovedLog } from "./move-lineage.ts";
 import { moveAway } from "./move-step.ts";
 import type { Deps } from "../deps.ts";
 import { byBundle, movedBy, wayTo } from "../read/moved.ts";
@@ -93,7 +93,7 @@ export async function* exportBundle(
   yield* frames.frame(frameKinds.trailer, Buffer.from(trailerText(trailer)));
 }
 
-async function checkContents(store: Store, logs: readonly Travelling[]): Promise<void> {
+async function checkContents(store: Store, logs: readonly MovedLog[]): Promise<void> {
   const missing = trackMissingContents(logs);
   for (const log of logs) {
     for await (const page of pagesOf(store, log)) for (const record of page) missing.see(log, record);

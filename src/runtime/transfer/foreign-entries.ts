@@ -45,15 +45,15 @@ export function foreignEntries(source: EntrySource): ForeignEntries {
 }
 
 type Answer = Extract<ForeignEntry, { kind: "answer" }>;
-type Placed = { readonly seq: number; entry: ForeignEntry };
+type PlacedForeignEntry = { readonly seq: number; entry: ForeignEntry };
 
 class Builder {
   readonly #source: EntrySource;
   readonly #bySeq: ReadonlyMap<number, SessionEvent>;
-  readonly #placed: Placed[] = [];
+  readonly #placed: PlacedForeignEntry[] = [];
   readonly #left = new Map<string, number>();
   /** The answer of a call, and its place there, by the call's id. */
-  readonly #calls = new Map<string, { readonly answer: Placed; readonly at: number }>();
+  readonly #calls = new Map<string, { readonly answer: PlacedForeignEntry; readonly at: number }>();
   readonly #waiting = new Set<number>();
 
   constructor(source: EntrySource) {
@@ -95,8 +95,8 @@ class Builder {
         : never
       : never,
     atMs: number | null = at,
-  ): Placed {
-    const placed: Placed = { seq, entry: { ...fields, id: String(seq), atMs, source: [] } };
+  ): PlacedForeignEntry {
+    const placed: PlacedForeignEntry = { seq, entry: { ...fields, id: String(seq), atMs, source: [] } };
     this.#placed.push(placed);
     return placed;
   }

@@ -23,9 +23,9 @@ import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { isUnreviewed } from "../../core/govern/review.ts";
 import type { StoredRecord } from "../../core/chain.ts";
-import { readFrames, type Frame } from "./bundle-frame.ts";
+import { readFrames, type BundleFrame } from "./bundle-frame.ts";
 import { checkedChunks } from "./move-blob.ts";
-import { makeReceiver, type Receiver } from "./move-receive.ts";
+import { makeReceiver, type LogReceiver } from "./move-receive.ts";
 import { watchedChunks } from "../log/redact.ts";
 import { arriveHere } from "./move-step.ts";
 import { reviewOf, type SessionReview } from "../govern/review.ts";
@@ -102,8 +102,8 @@ const ofBundle = (error: unknown): unknown =>
 
 async function readAll(
   deps: Deps,
-  receiver: Receiver,
-  frames: AsyncGenerator<Frame, undefined>,
+  receiver: LogReceiver,
+  frames: AsyncGenerator<BundleFrame, undefined>,
   blobs: Set<string>,
 ): Promise<{ readonly manifest: ParsedManifest; readonly trailer: BundleTrailer }> {
   const first = await frames.next();
@@ -152,13 +152,13 @@ function checkContents(unnamed: ReturnType<MissingContents["unnamed"]>): void {
   throw bundleFlaw(`the content of record ${seq} of ${session} is missing, and no content.erased names it`);
 }
 
-async function beginNext(receiver: Receiver, log: BundleLog | undefined): Promise<BundleLog | null> {
+async function beginNext(receiver: LogReceiver, log: BundleLog | undefined): Promise<BundleLog | null> {
   if (log === undefined) return null;
   await receiver.begin(log, { whole: true });
   return log;
 }
 
-function textOf({ payload }: Frame): string {
+function textOf({ payload }: BundleFrame): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(payload);
   } catch (cause) {
@@ -166,7 +166,7 @@ function textOf({ payload }: Frame): string {
   }
 }
 
-function* recordsOf(frame: Frame) {
+function* recordsOf(frame: BundleFrame) {
   const text = textOf(frame);
   if (!text.endsWith("\n")) throw bundleFlaw("a record is truncated");
   for (let from = 0; from < text.length;) {
@@ -177,9 +177,9 @@ function* recordsOf(frame: Frame) {
 }
 
 async function lastOf(
-  frame: Frame,
-  frames: AsyncGenerator<Frame, undefined>,
-  found: { readonly records: number; readonly came: ReadonlySet<string>; readonly receiver: Receiver },
+  frame: BundleFrame,
+  frames: AsyncGenerator<BundleFrame, undefined>,
+  found: { readonly records: number; readonly came: ReadonlySet<string>; readonly receiver: LogReceiver },
 ): Promise<BundleTrailer> {
   const { lost, referred } = found.receiver;
   const trailer = parseTrailer(textOf(frame), frame.version);
@@ -213,8 +213,8 @@ const hashBytes = 32;
 /** The chunks of one blob stand together. They are hashed on the way in, also when the blob exists. */
 async function takeBlob(
   { store, world }: Deps,
-  first: Frame,
-  frames: AsyncGenerator<Frame, undefined>,
+  first: BundleFrame,
+  frames: AsyncGenerator<BundleFrame, undefined>,
   {
     came,
     blobs,
@@ -237,8 +237,8 @@ async function takeBlob(
 
 async function* chunksOf(
   hash: string,
-  first: Frame,
-  frames: AsyncGenerator<Frame, undefined>,
+  first: BundleFrame,
+  frames: AsyncGenerator<BundleFrame, undefined>,
 ): AsyncGenerator<Uint8Array> {
   let total = 0;
   for (let frame = first; ;) {
@@ -284,7 +284,7 @@ function isBase64url(text: string, length: number): boolean {
 /** Everything is verified: it becomes visible, and a moved session is live here. */
 async function settle(
   deps: Deps,
-  receiver: Receiver,
+  receiver: LogReceiver,
   manifest: ParsedManifest,
   checked: {
     readonly signedBy: string | null;
@@ -352,7 +352,7 @@ const unreadable = (session: SessionId) => (error: unknown) => {
 /** A move ends with the record that says so, and leads here if it names a destination. */
 async function checkMove(
   { store }: Deps,
-  receiver: Receiver,
+  receiver: LogReceiver,
   { session, toSeq }: BundleLog,
   move: string,
 ): Promise<MoveBody> {
@@ -373,7 +373,7 @@ async function checkMove(
   );
 }
 
-async function giveBack({ store }: Deps, receiver: Receiver, blobs: ReadonlySet<string>): Promise<void> {
+async function giveBack({ store }: Deps, receiver: LogReceiver, blobs: ReadonlySet<string>): Promise<void> {
   try {
     await receiver.discard();
     for (const hash of blobs) await store.dropBlob(hash);

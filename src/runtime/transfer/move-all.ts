@@ -9,8 +9,8 @@ import { SkeinError } from "../../core/error.ts";
 import { isSessionId, quote, type SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
-import { moveGroup, type Fate, type Leaving, type Moving } from "./move-group.ts";
-import { lineageOf, type Travelling } from "./move-lineage.ts";
+import { moveGroup, type Fate, type DepartingSession, type MoveParams } from "./move-group.ts";
+import { lineageOf, type MovedLog } from "./move-lineage.ts";
 import { deletedIn } from "./move-receive.ts";
 import { carryWorkspace, nothingCarried, type CarriedCounts } from "./move-workspace.ts";
 import { makeStateReader } from "../read/state-reader.ts";
@@ -110,16 +110,16 @@ const checkOther = ({ store }: Deps, to: Store): void => {
 
 /** What was found of a session. */
 type FoundStores =
-  | Leaving
+  | DepartingSession
   | { readonly session: SessionId; readonly stands: "gone" | "before" | "elsewhere" };
 
 /** Source and destination; null: a store that does not exist yet. */
-interface Looking extends Pick<Moving, "deps" | "deleted"> {
+interface StorePair extends Pick<MoveParams, "deps" | "deleted"> {
   readonly to: Store | null;
 }
 
 /** The status of a session in both stores. */
-async function look({ deps: { store }, to, deleted }: Looking, session: SessionId): Promise<FoundStores> {
+async function look({ deps: { store }, to, deleted }: StorePair, session: SessionId): Promise<FoundStores> {
   const head = await store.head(session);
   if (head === undefined) return { session, stands: "gone" };
   const range = { fromSeq: head.seq, toSeq: head.seq, limit: 1, contents: false };
@@ -133,7 +133,7 @@ async function look({ deps: { store }, to, deleted }: Looking, session: SessionI
     if (isGone || (there?.seq ?? 0) > head.seq) return { session, stands: "before" };
   }
   const { seq: toSeq, hash } = head;
-  const whole: Travelling = {
+  const whole: MovedLog = {
     session,
     parent: null,
     base: null,
@@ -148,13 +148,13 @@ async function look({ deps: { store }, to, deleted }: Looking, session: SessionI
   return { session, head, stands, move: stands === "begun" ? (moved?.move ?? null) : null, lineage };
 }
 
-const isLeaving = (found: FoundStores): found is Leaving => "lineage" in found;
+const isLeaving = (found: FoundStores): found is DepartingSession => "lineage" in found;
 
 /** Sessions inspected at once. */
 const lookedAtOnce = 64;
 
 /** All sessions, so that a fork mostly comes after its parent. */
-async function* lookAtAll(looking: Looking): AsyncGenerator<FoundStores> {
+async function* lookAtAll(looking: StorePair): AsyncGenerator<FoundStores> {
   for await (const page of logPages(looking.deps.store)) {
     const sessions = page.filter((log) => isSessionId(log));
     for (let from = 0; from < sessions.length; from += lookedAtOnce) {
@@ -164,7 +164,7 @@ async function* lookAtAll(looking: Looking): AsyncGenerator<FoundStores> {
   }
 }
 
-const ownRecords = ({ lineage }: Leaving): number => {
+const ownRecords = ({ lineage }: DepartingSession): number => {
   const own = lineage.at(-1);
   return own === undefined ? 0 : own.toSeq - own.fromSeq + 1;
 };
@@ -234,7 +234,7 @@ async function moveAll(
   const startedMs = world.now();
   const writer = makeWriter(to, world, makeStateReader(to), { tenant: "default" });
   const sent = { records: 0, blobs: 0, verified: 0 };
-  const moving: Moving = { deps, to, where, writer, deleted: await deletedIn(to), sent };
+  const moving: MoveParams = { deps, to, where, writer, deleted: await deletedIn(to), sent };
   const all = await countAll(deps);
   const tally = makeTally();
   const tell = (): void => {
@@ -275,7 +275,7 @@ interface Manner {
 }
 
 /** Returns those that may move with another attempt. */
-async function moveEach(moving: Moving, tally: Tally, { tell, signal }: Manner): Promise<SessionId[]> {
+async function moveEach(moving: MoveParams, tally: Tally, { tell, signal }: Manner): Promise<SessionId[]> {
   const again: SessionId[] = [];
   const flying = new Map<ReadonlySet<SessionId>, Promise<unknown>>();
   const failures: unknown[] = [];
@@ -283,7 +283,7 @@ async function moveEach(moving: Moving, tally: Tally, { tell, signal }: Manner):
   const settle = async (most: number): Promise<void> => {
     while (flying.size > most) await Promise.race(flying.values());
   };
-  const move = async (list: readonly Leaving[]): Promise<void> => {
+  const move = async (list: readonly DepartingSession[]): Promise<void> => {
     for (const fate of await moveGroup(moving, list)) {
       tally.fate(fate);
       if (fate.again === true) again.push(fate.session);
@@ -307,8 +307,11 @@ async function moveEach(moving: Moving, tally: Tally, { tell, signal }: Manner):
 }
 
 /** Groups of which none is an ancestor of another. */
-async function* groupsOf(all: AsyncIterable<FoundStores>, tally: Tally): AsyncGenerator<readonly Leaving[]> {
-  let list: Leaving[] = [];
+async function* groupsOf(
+  all: AsyncIterable<FoundStores>,
+  tally: Tally,
+): AsyncGenerator<readonly DepartingSession[]> {
+  let list: DepartingSession[] = [];
   let records = 0;
   for await (const found of all) {
     if (!isLeaving(found)) {
@@ -327,7 +330,7 @@ async function* groupsOf(all: AsyncIterable<FoundStores>, tally: Tally): AsyncGe
   if (list.length > 0) yield list;
 }
 
-const isAncestor = ({ session }: Leaving, { lineage }: Leaving): boolean =>
+const isAncestor = ({ session }: DepartingSession, { lineage }: DepartingSession): boolean =>
   lineage.some((log) => log.session === session);
 
 /** The pause between two checks of running sessions. */
@@ -335,7 +338,7 @@ const lookMs = 250;
 
 /** One retry at once, for sessions that were written to meanwhile; then for as long as the caller waits. */
 async function retry(
-  moving: Moving,
+  moving: MoveParams,
   tally: Tally,
   sessions: readonly SessionId[],
   { untilMs, tell, signal }: Manner & { readonly untilMs: number },

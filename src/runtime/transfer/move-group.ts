@@ -13,8 +13,8 @@ import { snapshotForm, snapshotText, type State } from "../../core/state.ts";
 import type { FinishRequest, Head, Part, Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { copyBlobs } from "./move-blob.ts";
-import type { Travelling } from "./move-lineage.ts";
-import { makeReceiver, type Receiver } from "./move-receive.ts";
+import type { MovedLog } from "./move-lineage.ts";
+import { makeReceiver, type LogReceiver } from "./move-receive.ts";
 import { decideSealed } from "../log/seal.ts";
 import { indexEntry, indexEntryOf } from "../log/session-index.ts";
 import { makeStateReader } from "../read/state-reader.ts";
@@ -23,7 +23,7 @@ import { noRecall, recordOf, refused } from "../log/writer-errors.ts";
 import { isFree } from "../read/lease-status.ts";
 
 /** The parameters of a whole move. */
-export interface Moving {
+export interface MoveParams {
   readonly deps: Deps;
   readonly to: Store;
   /** What the log says of the other store. */
@@ -37,7 +37,7 @@ export interface Moving {
 }
 
 /** A session to move, as it was found. */
-export interface Leaving {
+export interface DepartingSession {
   readonly session: SessionId;
   readonly head: Head;
   /** `begun`: it was already fenced for this very store, and has not arrived. `copy`: moves as a copy. */
@@ -45,7 +45,7 @@ export interface Leaving {
   /** The id of the begun move; null when there is none. */
   readonly move: string | null;
   /** Its own log last, its shared ancestors before it. */
-  readonly lineage: readonly Travelling[];
+  readonly lineage: readonly MovedLog[];
 }
 
 export interface Fate {
@@ -58,7 +58,7 @@ export interface Fate {
 
 /** A session that was written there and is not finished. */
 interface Parcel {
-  readonly leaving: Leaving;
+  readonly leaving: DepartingSession;
   /** The log here, with its records in memory. */
   readonly view: Store;
   readonly state: State;
@@ -67,7 +67,10 @@ interface Parcel {
 }
 
 /** None of the group is an ancestor of another. */
-export async function moveGroup(moving: Moving, group: readonly Leaving[]): Promise<readonly Fate[]> {
+export async function moveGroup(
+  moving: MoveParams,
+  group: readonly DepartingSession[],
+): Promise<readonly Fate[]> {
   const { to } = moving;
   const fates = new Map<SessionId, Fate>();
   const each = async <T>(
@@ -83,7 +86,7 @@ export async function moveGroup(moving: Moving, group: readonly Leaving[]): Prom
   };
   const shared = await sendPrefixes(moving, group);
   const parcels: Parcel[] = [];
-  const send = async (leaving: Leaving): Promise<void> => {
+  const send = async (leaving: DepartingSession): Promise<void> => {
     for (const { session } of leaving.lineage)
       if (shared.failed.has(session)) throw shared.failed.get(session);
     parcels.push(await sendOne(moving, leaving));
@@ -137,8 +140,8 @@ interface SharedHistory {
 }
 
 /** The shared prefixes of the group that are missing there: as far as the longest needs them. */
-async function sendPrefixes(moving: Moving, group: readonly Leaving[]): Promise<SharedHistory> {
-  const needed = new Map<SessionId, Travelling>();
+async function sendPrefixes(moving: MoveParams, group: readonly DepartingSession[]): Promise<SharedHistory> {
+  const needed = new Map<SessionId, MovedLog>();
   for (const { lineage } of group) {
     for (const log of lineage.slice(0, -1)) {
       const known = needed.get(log.session);
@@ -157,7 +160,7 @@ async function sendPrefixes(moving: Moving, group: readonly Leaving[]): Promise<
   return { finished, failed };
 }
 
-async function sendPrefix(moving: Moving, log: Travelling): Promise<readonly FinishRequest[]> {
+async function sendPrefix(moving: MoveParams, log: MovedLog): Promise<readonly FinishRequest[]> {
   const { deps, to, deleted, sent } = moving;
   const receiver = makeReceiver(to, deps.world, deleted);
   await sendPages(moving, receiver, log, await meet(moving, receiver, log));
@@ -169,9 +172,9 @@ async function sendPrefix(moving: Moving, log: Travelling): Promise<readonly Fin
 
 /** The position up to which both are equal. */
 async function meet(
-  { deps: { store } }: Moving,
-  receiver: Receiver,
-  log: Travelling,
+  { deps: { store } }: MoveParams,
+  receiver: LogReceiver,
+  log: MovedLog,
   { ahead }: { readonly ahead: boolean } = { ahead: true },
 ): Promise<number> {
   const there = await receiver.begin(log, { whole: false });
@@ -188,9 +191,9 @@ async function meet(
 }
 
 async function sendPages(
-  moving: Moving,
-  receiver: Receiver,
-  log: Travelling,
+  moving: MoveParams,
+  receiver: LogReceiver,
+  log: MovedLog,
   afterSeq: number,
 ): Promise<void> {
   const { store } = moving.deps;
@@ -213,8 +216,8 @@ const missing = (session: SessionId, seq: number): SkeinError =>
   });
 
 async function sendRecords(
-  { deps: { store }, to, sent }: Moving,
-  receiver: Receiver,
+  { deps: { store }, to, sent }: MoveParams,
+  receiver: LogReceiver,
   records: readonly StoredRecord[],
 ): Promise<void> {
   for (const record of records) {
@@ -224,7 +227,7 @@ async function sendRecords(
 }
 
 /** Fences it, if that was not done before, and writes all of it there. */
-async function sendOne(moving: Moving, leaving: Leaving): Promise<Parcel> {
+async function sendOne(moving: MoveParams, leaving: DepartingSession): Promise<Parcel> {
   const { deps, to, sent } = moving;
   const { store, world } = deps;
   const { session, stands, head } = leaving;
@@ -298,7 +301,7 @@ interface FencedLog {
 }
 
 /** Throws when the session cannot leave now: it is running, or in the middle of a turn. */
-function decideMove({ deps, to, where }: Moving, { head }: Leaving, state: State) {
+function decideMove({ deps, to, where }: MoveParams, { head }: DepartingSession, state: State) {
   const { store, world, actor } = deps;
   const move = `mov_${world.salt()}`;
   const held = !isFree(deps, head.lease);
@@ -313,8 +316,8 @@ function decideMove({ deps, to, where }: Moving, { head }: Leaving, state: State
 
 /** Appends `session.moved`, unless the session has changed since it was read. */
 async function fence(
-  moving: Moving,
-  leaving: Leaving,
+  moving: MoveParams,
+  leaving: DepartingSession,
   { state, view }: Pick<Parcel, "state" | "view">,
 ): Promise<FencedLog> {
   const { session, head } = leaving;
@@ -331,7 +334,7 @@ async function fence(
 }
 
 /** Before any of it becomes visible there: every record has the same hash there as here. */
-async function checkSame({ to, sent }: Moving, view: Store, log: Travelling): Promise<void> {
+async function checkSame({ to, sent }: MoveParams, view: Store, log: MovedLog): Promise<void> {
   const { session, via, toSeq } = log;
   for (let fromSeq = log.fromSeq; fromSeq <= toSeq;) {
     const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: false } as const;
@@ -353,7 +356,7 @@ async function checkSame({ to, sent }: Moving, view: Store, log: Travelling): Pr
 }
 
 /** Appends `session.arrived` there; harmless when another process was first with the same. */
-async function arrive(moving: Moving, { leaving, view, state, move, finished }: Parcel): Promise<void> {
+async function arrive(moving: MoveParams, { leaving, view, state, move, finished }: Parcel): Promise<void> {
   const { deps, to, writer } = moving;
   const { session } = leaving;
   if (move === null) return;

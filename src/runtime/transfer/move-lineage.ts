@@ -9,19 +9,19 @@ import { isSessionId, type SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
 
 /** A log that travels, and the session through which it is read. */
-export interface Travelling extends BundleLog {
+export interface MovedLog extends BundleLog {
   readonly via: SessionId;
 }
 
 /** The session and its ancestors, the first ancestor first. */
-export async function lineageOf(store: Store, session: SessionId): Promise<readonly Travelling[]> {
+export async function lineageOf(store: Store, session: SessionId): Promise<readonly MovedLog[]> {
   const head = await store.head(session);
   if (head === undefined) {
     throw new SkeinError("not-found", `there is no session ${session}`, {
       hint: '"skein ps" lists the sessions',
     });
   }
-  const line: Travelling[] = [];
+  const line: MovedLog[] = [];
   for (let toSeq = head.seq; toSeq > 0;) {
     const last = await recordAt(store, session, toSeq);
     const fromSeq = await firstOf(store, session, last);
@@ -36,8 +36,8 @@ export async function lineageOf(store: Store, session: SessionId): Promise<reado
 }
 
 /** The session, its forks, theirs and so on, each with its ancestors; a base comes before its dependents. */
-export async function familyOf(store: Store, session: SessionId): Promise<readonly Travelling[]> {
-  const logs = new Map<SessionId, Travelling>();
+export async function familyOf(store: Store, session: SessionId): Promise<readonly MovedLog[]> {
+  const logs = new Map<SessionId, MovedLog>();
   const waiting = [session];
   for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
     for (const log of await lineageOf(store, next)) {
@@ -98,7 +98,7 @@ const pageRecords = 64;
 /** The records of a log that travel, with their contents. */
 export async function* pagesOf(
   store: Store,
-  { via, fromSeq, toSeq }: Travelling,
+  { via, fromSeq, toSeq }: MovedLog,
 ): AsyncGenerator<readonly StoredRecord[]> {
   for (let next = fromSeq; next <= toSeq;) {
     const page = await store.read(via, { fromSeq: next, toSeq, limit: pageRecords, contents: true });

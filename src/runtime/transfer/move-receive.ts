@@ -21,7 +21,7 @@ const batchBytesMax = 524_288;
 const batchRecordsMax = 200;
 
 /** How far the received and the existing log are equal. */
-export interface Meeting {
+export interface CommonPrefix {
   readonly seq: number;
   /** The hash here at `seq`; null before the log's own first record. */
   readonly hash: string | null;
@@ -29,12 +29,12 @@ export interface Meeting {
   readonly lastSeq: number;
 }
 
-export interface Receiver {
+export interface LogReceiver {
   /**
    * Begins a log, whose base must have been ended. With `whole`, its records come from the first one on;
    * otherwise from the one after `seq`, the last one here.
    */
-  begin(log: BundleLog, options: { readonly whole: boolean }): Promise<Meeting>;
+  begin(log: BundleLog, options: { readonly whole: boolean }): Promise<CommonPrefix>;
   add(record: StoredRecord): Promise<void>;
   /** The log being received has grown at its source. */
   extend(end: { readonly seq: number; readonly hash: string }): void;
@@ -70,7 +70,7 @@ interface Current {
 }
 
 /** `deleted`: the result of `deletedIn`, if it is known. */
-export function makeReceiver(store: Store, world: World, deleted?: ReadonlySet<string>): Receiver {
+export function makeReceiver(store: Store, world: World, deleted?: ReadonlySet<string>): LogReceiver {
   const view = receivedView(store, world);
   const states = makeStateReader(view);
   const begun: BundleLog[] = [];
@@ -82,7 +82,7 @@ export function makeReceiver(store: Store, world: World, deleted?: ReadonlySet<s
   let current: Current | null = null;
   let gone = deleted ?? null;
 
-  async function begin(log: BundleLog, { whole }: { readonly whole: boolean }): Promise<Meeting> {
+  async function begin(log: BundleLog, { whole }: { readonly whole: boolean }): Promise<CommonPrefix> {
     const { session, parent, base } = log;
     gone ??= await deletedIn(store);
     if (log.kind === "session" && gone.has(session)) {

@@ -15,7 +15,7 @@ import { forgottenDraft, nameIn } from "../../core/memory/memory.ts";
 import { foldTemplate, templateTypes, type TemplateRef } from "../../core/trigger/template.ts";
 import type { Store } from "../../store/port.ts";
 import { inflate, readContent } from "../read/content.ts";
-import type { Moving } from "./move-group.ts";
+import type { MoveParams } from "./move-group.ts";
 import { seal } from "../log/seal.ts";
 import { foldedTemplates } from "../trigger/templates.ts";
 import { writeWorkspace } from "../log/workspace-log.ts";
@@ -63,7 +63,7 @@ interface KeyedDraft {
 }
 
 /** Everything that is missing there. A repeated call carries what is new. */
-export async function carryWorkspace(moving: Moving): Promise<CarriedCounts> {
+export async function carryWorkspace(moving: MoveParams): Promise<CarriedCounts> {
   const { deps, to } = moving;
   const counts = { ...nothingCarried };
   await fenceTemplates(moving);
@@ -88,7 +88,7 @@ const batchRecords = 200;
 
 /** How many were written before another writer interfered, or an answer was lost: then it checks again. */
 async function writeThere(
-  { deps: { world, actor }, to, writer }: Moving,
+  { deps: { world, actor }, to, writer }: MoveParams,
   list: readonly KeyedDraft[],
   headSeq: number,
 ): Promise<number> {
@@ -116,7 +116,7 @@ async function writeThere(
 }
 
 /** The key of a record in other workspaces: its own, or one that names its position. */
-const keyOf = ({ world }: Moving["deps"], workspace: string, { seq, key }: StoredRecord): string =>
+const keyOf = ({ world }: MoveParams["deps"], workspace: string, { seq, key }: StoredRecord): string =>
   key ?? world.digest("", `carried\n${workspace}\n${seq}`).slice(0, 32);
 
 /** What the other workspace has. */
@@ -129,7 +129,7 @@ interface There {
   readonly templates: ReadonlyMap<string, TemplateRef>;
 }
 
-async function lookThere({ deps, to }: Moving): Promise<There> {
+async function lookThere({ deps, to }: MoveParams): Promise<There> {
   const keys = new Set<string>();
   const agents = new Map<string, string[]>();
   let headSeq = 0;
@@ -149,7 +149,7 @@ async function* recordsOf(store: Store, { contents = false } = {}): AsyncGenerat
 }
 
 /** What this workspace has and the other lacks. */
-async function knowledge(moving: Moving, there: There): Promise<KeyedDraft[]> {
+async function knowledge(moving: MoveParams, there: There): Promise<KeyedDraft[]> {
   const { deps } = moving;
   const { store } = deps;
   const list: KeyedDraft[] = [];
@@ -163,7 +163,7 @@ async function knowledge(moving: Moving, there: There): Promise<KeyedDraft[]> {
 }
 
 /** The record for the other workspace; null when it has no meaning there. */
-async function carried(moving: Moving, there: There, record: StoredRecord): Promise<DraftEvent | null> {
+async function carried(moving: MoveParams, there: There, record: StoredRecord): Promise<DraftEvent | null> {
   const { store } = moving.deps;
   const { kind, event } = readEvent(record, true);
   const { type } = event;
@@ -206,7 +206,7 @@ function forgotten(body: unknown): DraftEvent | null {
 }
 
 /** The owner of a store's file owns the data in the other one, too. */
-function owned({ deps: { store, world }, to }: Moving, event: DraftEvent | null): DraftEvent | null {
+function owned({ deps: { store, world }, to }: MoveParams, event: DraftEvent | null): DraftEvent | null {
   const { owner } = (event?.body ?? {}) as { owner?: string };
   if (event === null || owner !== principalFor(world.digest, store.workspace, "local")) return event;
   const whose = principalFor(world.digest, to.workspace, "local");
@@ -214,7 +214,7 @@ function owned({ deps: { store, world }, to }: Moving, event: DraftEvent | null)
 }
 
 /** Removes the templates here, so that none fires in two workspaces. One whose name is taken there stays. */
-async function fenceTemplates({ deps, to }: Moving): Promise<void> {
+async function fenceTemplates({ deps, to }: MoveParams): Promise<void> {
   const taken = (await foldedTemplates({ store: to })).refs;
   await writeWorkspace(deps, async () => {
     const { refs } = await foldedTemplates(deps);
@@ -224,7 +224,7 @@ async function fenceTemplates({ deps, to }: Moving): Promise<void> {
 }
 
 /** Templates that left for the other workspace, and are not set there yet. */
-async function templates({ deps, to }: Moving, there: There): Promise<KeyedDraft[]> {
+async function templates({ deps, to }: MoveParams, there: There): Promise<KeyedDraft[]> {
   const { store } = deps;
   const refs = new Map<string, TemplateRef>();
   const list: KeyedDraft[] = [];

@@ -11,7 +11,7 @@ import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
 import { copyBlobs } from "./move-blob.ts";
 import { lineageOf, pagesOf } from "./move-lineage.ts";
-import { makeReceiver, type Receiver } from "./move-receive.ts";
+import { makeReceiver, type LogReceiver } from "./move-receive.ts";
 import { arriveHere, moveAway } from "./move-step.ts";
 import type { Deps } from "../deps.ts";
 import { makeStateReader } from "../read/state-reader.ts";
@@ -49,7 +49,7 @@ export async function moveSession(
   }
   const begun = await movedBy(deps, session);
   const counts = { records: 0, blobs: 0 };
-  const copying: Copying = { from: store, to, world, counts };
+  const copying: CopyTask = { from: store, to, world, counts };
   // Copies most of it before the session stops; and a store that cannot be written fails here.
   if (begun === null) {
     await checkOwn(store, session);
@@ -105,7 +105,7 @@ async function moveTo(deps: Deps, session: SessionId, to: Store, where: string):
   });
 }
 
-interface Copying {
+interface CopyTask {
   readonly from: Store;
   readonly to: Store;
   readonly world: World;
@@ -114,10 +114,10 @@ interface Copying {
 
 /** Everything that is missing there. `ahead`: the session may already have continued there. */
 async function copyAll(
-  copying: Copying,
+  copying: CopyTask,
   session: SessionId,
   { ahead }: { readonly ahead: "allowed" | "refused" },
-): Promise<Receiver> {
+): Promise<LogReceiver> {
   const { from, to, world, counts } = copying;
   const receiver = makeReceiver(to, world);
   for (const log of await lineageOf(from, session)) {

@@ -15,7 +15,7 @@ import { unsettledMs } from "../../platform/file-look.ts";
 import type { World } from "../world.ts";
 
 /** Sorted by path: the path, and the hash of its content. */
-export type Listing = readonly (readonly [path: string, hash: string])[];
+export type FolderHashes = readonly (readonly [path: string, hash: string])[];
 
 interface Entry {
   readonly print: string;
@@ -87,7 +87,7 @@ export class Tree {
   }
 
   /** The current files that match. */
-  list(matches: (path: string) => boolean): Promise<Listing> {
+  list(matches: (path: string) => boolean): Promise<FolderHashes> {
     return this.#inTurn(async () => {
       await this.#refresh();
       return this.#listing(matches);
@@ -245,7 +245,7 @@ export class Tree {
     return true;
   }
 
-  async #listing(matches: (path: string) => boolean): Promise<Listing> {
+  async #listing(matches: (path: string) => boolean): Promise<FolderHashes> {
     const found: (readonly [path: string, entry: Entry, folder: string])[] = [];
     for (const [folder, { files }] of this.#folders)
       for (const [name, entry] of files) {

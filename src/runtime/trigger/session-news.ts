@@ -22,13 +22,13 @@ const heard = /^(session\.(closed|archived|deleted)|item\.recorded)$/;
 const anywayMs = 1_000;
 const restMs = 10;
 
-export interface Listener {
+export interface NewsSubscriber {
   readonly touched: Set<SessionId>;
   wake: () => void;
 }
 
 export interface Follower {
-  readonly listeners: Map<LogId, Set<Listener>>;
+  readonly listeners: Map<LogId, Set<NewsSubscriber>>;
   readonly over: AbortController;
   /** Resolves once it has reached the feed's end: everything later is delivered. */
   readonly begun: Promise<void>;
@@ -38,7 +38,7 @@ export interface Follower {
 export async function listen(deps: Deps, sessions: readonly SessionId[], signal: AbortSignal): Promise<News> {
   const { shared } = deps;
   const follower = (shared.follower ??= follow(deps));
-  const listener: Listener = { touched: new Set(), wake: () => undefined };
+  const listener: NewsSubscriber = { touched: new Set(), wake: () => undefined };
   for (const session of sessions) {
     const there = follower.listeners.get(session) ?? new Set();
     follower.listeners.set(session, there.add(listener));

@@ -8,10 +8,10 @@ import type { SpecOf } from "../../core/trigger/trigger.ts";
 import { readContent } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
 import type { World } from "../world.ts";
-import { watchLevel, type Sight, type Subject, type WatchId } from "./watch-hub.ts";
-import type { Source, Watch } from "./source.ts";
+import { watchLevel, type WatchedState, type Subject, type WatchId } from "./watch-hub.ts";
+import type { Source, TriggerWatch } from "./source.ts";
 import { ignoredNames } from "../../platform/file-look.ts";
-import { Tree, type Listing, type TreeOptions } from "./folder-tree.ts";
+import { Tree, type FolderHashes, type TreeOptions } from "./folder-tree.ts";
 import { boundPlace } from "./watched-path.ts";
 
 /** The watched files. A path that ends with a slash is a directory, any other is a file. */
@@ -49,7 +49,7 @@ export function watchFiles(
     how,
   }: {
     readonly debounceMs: number;
-    readonly watch: Watch;
+    readonly watch: TriggerWatch;
     readonly how: Parameters<Source["watch"]>[2];
   },
 ): Promise<void> {
@@ -109,7 +109,7 @@ function shapeOf({ path, glob }: FileScope): Shape {
   };
 }
 
-const digestOf = (world: World, listing: Listing): string => world.digest("", JSON.stringify(listing));
+const digestOf = (world: World, listing: FolderHashes): string => world.digest("", JSON.stringify(listing));
 
 /** Shared by all globs over one directory. */
 export interface SharedTree {
@@ -142,13 +142,13 @@ function fileSubject(deps: Deps, scope: FileScope, notice: () => void): Subject 
   const shape = shapeOf(scope);
   const shared = shareTree(deps, shape);
   const { tree } = shared;
-  const listings = new Map<string, Listing>();
+  const listings = new Map<string, FolderHashes>();
   const unlisten = tree.listen((path, isNamed) => {
     if (isNamed || shape.matches(path)) notice();
   });
   let isOver = false;
   return {
-    async look(): Promise<Sight> {
+    async look(): Promise<WatchedState> {
       const listing = await tree.list(shape.matches);
       const digest = digestOf(deps.world, listing);
       listings.delete(digest);
@@ -186,7 +186,7 @@ async function keptListing(
   { store }: Deps,
   { session, name }: WatchId,
   digest: string,
-): Promise<Listing | undefined> {
+): Promise<FolderHashes | undefined> {
   if (session === null) return undefined;
   const seq = await lastFired(store, session, name, digest);
   const content = seq === undefined ? undefined : await readContent(store, session, seq);
@@ -216,7 +216,7 @@ async function lastFired(
   return page.find(({ body }) => isIt(JSON.parse(body) as object))?.seq;
 }
 
-function describeChange(name: string, path: string, before: Listing | undefined, now: Listing) {
+function describeChange(name: string, path: string, before: FolderHashes | undefined, now: FolderHashes) {
   const files = Object.fromEntries(now.map(([one, hash]) => [one, hash.slice(0, keptHashChars)]));
   const isKept = now.length <= keptFilesMax && JSON.stringify(files).length <= keptCharsMax;
   const kept = isKept ? { files } : {};
@@ -243,7 +243,7 @@ function describeChange(name: string, path: string, before: Listing | undefined,
 const shown = (path: string): string =>
   /^[\p{L}\p{N} ._/@+~#=-]+$/u.test(path) ? path : JSON.stringify(path);
 
-function changesOf(before: Listing, now: Listing) {
+function changesOf(before: FolderHashes, now: FolderHashes) {
   const were = new Map(before);
   const are = new Map(now);
   const isOther = (a: string, b: string): boolean => !a.startsWith(b.slice(0, keptHashChars));

@@ -19,7 +19,7 @@ import {
   type RefTarget,
   type Repository,
 } from "./git-refs.ts";
-import { watchLevel, type Sight, type Subject } from "./watch-hub.ts";
+import { watchLevel, type WatchedState, type Subject } from "./watch-hub.ts";
 import type { Source } from "./source.ts";
 import { boundPlace } from "./watched-path.ts";
 
@@ -99,7 +99,7 @@ function gitSubject(world: World, spec: SpecOf<"git">, notice: () => void): Subj
   }
 
   return {
-    async look(): Promise<Sight> {
+    async look(): Promise<WatchedState> {
       const { id, way } = await look();
       last = id;
       const asked = new Map<string, Promise<CommitRange>>();

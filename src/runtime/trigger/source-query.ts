@@ -12,7 +12,7 @@ import type { Deps } from "../deps.ts";
 import { checkAddress } from "./address.ts";
 import { checkName, checkQuery, runCheck, type QuerySpec } from "./check.ts";
 import { everySpread } from "./staggered-timer.ts";
-import type { Source, Watch } from "./source.ts";
+import type { Source, TriggerWatch } from "./source.ts";
 import { readBindings } from "../read/bindings.ts";
 import { stateNow } from "../read/state-now.ts";
 
@@ -66,7 +66,7 @@ const boundAs = (binding: Binding): StoredBinding => ({
 });
 
 /** A session's bindings at the time of each check; a template's as it was set. */
-function bindingsFor(deps: Deps, { session, name }: Watch): () => Promise<readonly StoredBinding[]> {
+function bindingsFor(deps: Deps, { session, name }: TriggerWatch): () => Promise<readonly StoredBinding[]> {
   if (session !== null) return async () => readBindings(deps, session, await stateNow(deps, session));
   let made: Promise<readonly StoredBinding[]> | null = null;
   return () => {

@@ -11,7 +11,7 @@ import { quote } from "../../core/ids.ts";
 import type { SpecOf } from "../../core/trigger/trigger.ts";
 import type { World } from "../world.ts";
 import { watchFolders } from "./folder-watch.ts";
-import { watchLevel, type Sight, type Subject } from "./watch-hub.ts";
+import { watchLevel, type WatchedState, type Subject } from "./watch-hub.ts";
 import { fileDebounceMs, lookOnce, watchFiles } from "./source-file.ts";
 import type { Source } from "./source.ts";
 import { boundPlace } from "./watched-path.ts";
@@ -78,11 +78,11 @@ function databaseSubject(world: World, path: string, notice: () => void): Subjec
   const folders = watchFolders(notice, (name) => names.includes(name));
   let last = "";
   return {
-    async look(): Promise<Sight> {
+    async look(): Promise<WatchedState> {
       folders.keep([dirname(path)]);
       const { digest } = await lookAtDatabase(world, path);
       last = digest;
-      const tell: Sight["tell"] = async ({ name }) => ({
+      const tell: WatchedState["tell"] = async ({ name }) => ({
         text: `Trigger "${name}" fired: the database ${path} was written.`,
         detail: { path },
       });

@@ -14,7 +14,7 @@ import { contentOf } from "../read/content.ts";
 import { endedOf, notifyWaiting, notifyItem, type SessionEnd } from "./ended-sessions.ts";
 import { specOf } from "./fire.ts";
 import { listen } from "./session-news.ts";
-import type { Cause, Source, Watch } from "./source.ts";
+import type { Cause, Source, TriggerWatch } from "./source.ts";
 import { stateNow } from "../read/state-now.ts";
 
 type SessionSpec = SpecOf<"session">;
@@ -56,9 +56,9 @@ export const sessionSource: Source = {
 
 const retryMs = 2_000;
 
-interface Look {
+interface SessionCheckInput {
   readonly deps: Deps;
-  readonly watch: Watch;
+  readonly watch: TriggerWatch;
   readonly spec: SessionSpec;
   readonly fire: (cause: Cause) => Promise<string | null | undefined>;
   readonly seen: SeenEnds;
@@ -69,7 +69,7 @@ class SeenEnds {
   readonly #last = new Map<string, number>();
   #count = 0;
 
-  async read({ store }: Deps, { session, name, setSeq }: Watch): Promise<void> {
+  async read({ store }: Deps, { session, name, setSeq }: TriggerWatch): Promise<void> {
     const log: LogId = session ?? store.workspace;
     const toSeq = (await store.head(log))?.seq ?? 0;
     const only = { types: ["trigger.fired"], contents: true };
@@ -96,10 +96,10 @@ class SeenEnds {
 }
 
 /** True: nothing more can fire. */
-type Looking = (look: Look, touched: readonly SessionId[]) => Promise<boolean>;
+type SessionCheck = (look: SessionCheckInput, touched: readonly SessionId[]) => Promise<boolean>;
 
 /** Once, when the last of them has ended. */
-const lookAtAll: Looking = async ({ deps, watch, spec, fire, seen }) => {
+const lookAtAll: SessionCheck = async ({ deps, watch, spec, fire, seen }) => {
   if (seen.any) return true;
   const ended: SessionEnd[] = [];
   for (const session of spec.sessions as readonly SessionId[]) {
@@ -113,7 +113,7 @@ const lookAtAll: Looking = async ({ deps, watch, spec, fire, seen }) => {
 };
 
 /** Once for each end of each: a reopened session may end again. */
-const lookAtEach: Looking = async ({ deps, watch, spec, fire, seen }, touched) => {
+const lookAtEach: SessionCheck = async ({ deps, watch, spec, fire, seen }, touched) => {
   for (const session of touched) {
     const one = await endedOf(deps, session);
     const last = seen.last(session);
@@ -129,7 +129,7 @@ const lookAtEach: Looking = async ({ deps, watch, spec, fire, seen }, touched) =
 
 async function endCause(
   deps: Deps,
-  { name }: Watch,
+  { name }: TriggerWatch,
   spec: SessionSpec,
   { once, ended }: { readonly once: string; readonly ended: readonly SessionEnd[] },
 ): Promise<Cause> {
@@ -139,7 +139,7 @@ async function endCause(
 }
 
 /** Once for each matching item. */
-const lookAtItems: Looking = async ({ deps, watch, spec, fire, seen }, touched) => {
+const lookAtItems: SessionCheck = async ({ deps, watch, spec, fire, seen }, touched) => {
   const { store, world } = deps;
   for (const session of touched) {
     const toSeq = (await store.head(session))?.seq ?? 0;

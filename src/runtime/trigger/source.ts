@@ -9,7 +9,7 @@ import type { TriggerSpec } from "../../core/trigger/trigger.ts";
 import type { Deps } from "../deps.ts";
 
 /** One watched trigger. */
-export interface Watch {
+export interface TriggerWatch {
   /** Null: a template of the workspace, which opens a session each time. */
   readonly session: SessionId | null;
   readonly name: string;
@@ -59,7 +59,7 @@ export interface Source {
    */
   watch(
     deps: Deps,
-    watch: Watch,
+    watch: TriggerWatch,
     how: {
       readonly fire: (cause: Cause) => Promise<string | null | undefined>;
       readonly trouble: (text: string) => void;

@@ -11,7 +11,7 @@ const lookMs = 1_000;
 /** Changes that happened without a watch are found within this, however long the interval is. */
 const firstMs = 60_000;
 
-export interface Entry {
+export interface TimerEntry {
   atMs: number;
   readonly everyMs: number;
   /** The offset in the interval. */
@@ -21,8 +21,8 @@ export interface Entry {
 }
 
 export interface Spread {
-  add(entry: Entry): void;
-  drop(entry: Entry): void;
+  add(entry: TimerEntry): void;
+  drop(entry: TimerEntry): void;
 }
 
 /** Runs something once in each interval until the signal is aborted; resolves when it has stopped. */
@@ -40,7 +40,7 @@ export function everySpread(
     let going: Promise<void> = Promise.resolve();
     const run = (): Promise<void> => (going = work());
     const atMs = nowMs + (chance % Math.min(everyMs, firstMs));
-    const entry: Entry = { atMs, everyMs, phaseMs, run, over: false };
+    const entry: TimerEntry = { atMs, everyMs, phaseMs, run, over: false };
     spread.add(entry);
     const leave = (): void => {
       spread.drop(entry);
@@ -51,11 +51,11 @@ export function everySpread(
 }
 
 function makeSpread({ world }: Deps): Spread {
-  let heap: Entry[] = [];
+  let heap: TimerEntry[] = [];
   let [running, dropped, isGoing] = [0, 0, false];
   let news = new AbortController();
 
-  function push(entry: Entry): void {
+  function push(entry: TimerEntry): void {
     heap.push(entry);
     for (let at = heap.length - 1; at > 0;) {
       const up = (at - 1) >> 1;
@@ -65,7 +65,7 @@ function makeSpread({ world }: Deps): Spread {
     }
   }
 
-  function pop(): Entry | undefined {
+  function pop(): TimerEntry | undefined {
     const first = heap[0];
     const last = heap.pop();
     if (last === undefined || first === last) return first;
@@ -87,10 +87,10 @@ function makeSpread({ world }: Deps): Spread {
   }
 
   /** The next time at its offset in the interval; missed times are not made up for. */
-  const nextOf = ({ everyMs, phaseMs }: Entry): number =>
+  const nextOf = ({ everyMs, phaseMs }: TimerEntry): number =>
     Math.floor((world.now() - phaseMs) / everyMs) * everyMs + everyMs + phaseMs;
 
-  async function runOne(entry: Entry): Promise<void> {
+  async function runOne(entry: TimerEntry): Promise<void> {
     running += 1;
     try {
       await entry.run();

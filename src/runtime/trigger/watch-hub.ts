@@ -6,13 +6,13 @@
 import { errorText } from "../../core/first-error.ts";
 import type { Deps } from "../deps.ts";
 import type { World } from "../world.ts";
-import type { Cause, Source, Watch } from "./source.ts";
+import type { Cause, Source, TriggerWatch } from "./source.ts";
 
 /** Identifies a subscriber. Kept small: there may be thousands. */
-export type WatchId = Pick<Watch, "session" | "name">;
+export type WatchId = Pick<TriggerWatch, "session" | "name">;
 
 /** The state of a thing. */
-export interface Sight {
+export interface WatchedState {
   readonly digest: string;
   /** A problem to report although the thing is watched. */
   readonly trouble?: string;
@@ -23,7 +23,7 @@ export interface Sight {
 /** A watched thing. */
 export interface Subject {
   /** Rejects with the reason when its current state is unknown. */
-  look(): Promise<Sight>;
+  look(): Promise<WatchedState>;
   /** Searches for unannounced changes; true when there may be some, or when that is unknown. */
   poll(): Promise<boolean>;
   /** True when every change is announced. Otherwise two reads must agree. */
@@ -60,7 +60,7 @@ class Level {
   readonly #debounceMs: number;
   readonly #watchers = new Set<Watcher>();
   readonly #over = new AbortController();
-  #sight: Sight | null = null;
+  #sight: WatchedState | null = null;
   #trouble: string | null = null;
   #failed = false;
   #notices = 0;
@@ -84,7 +84,7 @@ class Level {
     return !this.#failed && this.#subject.isAnnounced();
   }
 
-  add({ session, name, lastCause: last }: Watch, how: How): Watcher {
+  add({ session, name, lastCause: last }: TriggerWatch, how: How): Watcher {
     const watched = { session, name };
     const watcher = { watched, how, last, passed: null, busy: null, isGone: false };
     this.#watchers.add(watcher);
@@ -161,7 +161,7 @@ class Level {
     for (let round = 0; round < 2; round++) await new Promise<void>((resolve) => this.#world.defer(resolve));
   }
 
-  async #look(): Promise<Sight | null> {
+  async #look(): Promise<WatchedState | null> {
     try {
       const sight = await this.#subject.look();
       this.#failed = false;
@@ -182,7 +182,7 @@ class Level {
     this.#trouble = trouble;
   }
 
-  #take(sight: Sight): void {
+  #take(sight: WatchedState): void {
     this.#sight = sight;
     for (const watcher of this.#watchers)
       if (watcher.last !== sight.digest && watcher.passed !== sight.digest)
@@ -237,7 +237,7 @@ export class Levels {
   }
 
   /** Until the signal is aborted. */
-  watch(key: string, level: Level, watch: Watch, how: How): Promise<void> {
+  watch(key: string, level: Level, watch: TriggerWatch, how: How): Promise<void> {
     this.#levels.set(key, level);
     const watcher = level.add(watch, how);
     if (!this.#isPolling) void this.#poll();
@@ -292,7 +292,7 @@ export function watchLevel(
     readonly debounceMs: number;
     readonly make: (notice: () => void) => Subject;
   },
-  watch: Watch,
+  watch: TriggerWatch,
   how: How,
 ): Promise<void> {
   if (how.signal.aborted) return Promise.resolve();

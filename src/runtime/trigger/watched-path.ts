@@ -8,7 +8,7 @@ import { quote } from "../../core/ids.ts";
 const pathCharsMax = 1_000;
 
 /** A bound path on disk. */
-export interface Place {
+export interface WatchedPath {
   /** Without links. */
   readonly path: string;
   readonly isDirectory: boolean;
@@ -20,7 +20,7 @@ export interface Place {
  * Resolves a path: itself if it is bound, else below one of the bound directories. Rejects with `invalid` for
  * an unbound and with `not-found` for a missing one.
  */
-export async function boundPlace(given: string, bindings: readonly Binding[]): Promise<Place> {
+export async function boundPlace(given: string, bindings: readonly Binding[]): Promise<WatchedPath> {
   if (given.includes("\0")) throw new SkeinError("invalid", "path: contains a NUL character");
   const roots = await rootsOf(bindings);
   if (roots.length === 0) {

@@ -9,7 +9,7 @@ import { errorText } from "../../core/first-error.ts";
 import type { TriggerSpec } from "../../core/trigger/trigger.ts";
 import type { Deps } from "../deps.ts";
 import { fire, specOf } from "./fire.ts";
-import type { Cause, Source, Watch } from "./source.ts";
+import type { Cause, Source, TriggerWatch } from "./source.ts";
 import {
   fireDueTemplates,
   fireTemplate,
@@ -26,13 +26,13 @@ export interface Watches {
   stop(): Promise<void>;
 }
 
-interface WantedWatch extends Omit<Watch, "spec"> {
+interface WantedWatch extends Omit<TriggerWatch, "spec"> {
   readonly kind: TriggerKind;
   readonly spec: () => Promise<TriggerSpec | null>;
   readonly fire: (cause: Cause) => Promise<string | null | undefined>;
 }
 
-interface Going {
+interface RunningWatch {
   readonly setSeq: number;
   readonly stop: AbortController;
   readonly done: Promise<void>;
@@ -48,7 +48,7 @@ export function makeWatches(
   trouble: (session: SessionId | null, text: string) => void,
 ): Watches {
   const { store, writer, states } = deps;
-  const going = new Map<LogId, Map<string, Going>>();
+  const going = new Map<LogId, Map<string, RunningWatch>>();
   let isOver = false;
   let position: string | null = null;
   let beginning: Promise<void> = Promise.resolve();
@@ -121,7 +121,7 @@ export function makeWatches(
 
   /** Ends the removed watches of a log, and begins the new ones. */
   async function sync(owner: LogId, wanted: readonly WantedWatch[]): Promise<void> {
-    const own = going.get(owner) ?? new Map<string, Going>();
+    const own = going.get(owner) ?? new Map<string, RunningWatch>();
     for (const [name, one] of own) {
       if (wanted.some((other) => other.name === name && other.setSeq === one.setSeq)) continue;
       one.stop.abort();

@@ -66,7 +66,7 @@ function takeUsage(streamed: StreamedParts, one: Extract<ModelProgress, { type: 
   return false;
 }
 
-export interface Broken {
+export interface BrokenModelCall {
   readonly model: Model;
   readonly requestSeq: number;
   readonly error: Pick<ModelError, "message" | "retryable" | "isRejected"> & { readonly kind: string };
@@ -82,7 +82,7 @@ export interface Broken {
  * Records a failed call, with its cost and the text so far. The session may be deleted, or the lease lost,
  * meanwhile: then there is nothing to write to.
  */
-export async function recordBroken(deps: Deps, drive: Drive, broken: Broken): Promise<void> {
+export async function recordBroken(deps: Deps, drive: Drive, broken: BrokenModelCall): Promise<void> {
   const { model, requestSeq, error, isStep } = broken;
   const message = safeText(deps.world, cleanText(error.message)).slice(0, limit.reasonCharsMax);
   const partial = isStep ? partialText(deps, broken.streamed) : "";
@@ -109,7 +109,7 @@ export async function settle(drive: Drive, command: Extract<TurnCommand, { do: "
 
 type Cost = Pick<Extract<TurnCommand, { do: "fail" }>, "usage" | "costNanoUsd" | "unconfirmed">;
 
-async function costOfBroken({ tokenizer, world }: Deps, broken: Broken): Promise<Cost> {
+async function costOfBroken({ tokenizer, world }: Deps, broken: BrokenModelCall): Promise<Cost> {
   const { model, error, streamed, reserved, inputTokens } = broken;
   const output = `${streamed.text.join("")}${streamed.rest.join("")}`;
   if (error.isRejected && streamed.reported === null && output === "") return { costNanoUsd: 0 };

@@ -12,7 +12,7 @@ import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
 import { roughTokens } from "../../core/context/token-count.ts";
 import { readZone } from "../../core/context/zone.ts";
-import type { Survey } from "./compact-survey.ts";
+import type { CompactSurvey } from "./compact-survey.ts";
 import { readContent } from "../read/content.ts";
 import { readItems } from "../read/projection.ts";
 import type { StepWorld } from "./step.ts";
@@ -34,7 +34,7 @@ export interface Replacement {
 /** False when nothing was done: it would not be smaller, or the transcript has changed. */
 export async function recordSummary(
   step: StepWorld,
-  survey: Survey,
+  survey: CompactSurvey,
   cut: Cut,
   replacement: Replacement,
 ): Promise<boolean> {
@@ -89,7 +89,7 @@ function paidBy(by: Replacement["by"], isHeard: boolean): Partial<Extract<Comman
 /** Leaves these outputs out, and those that were left out before. */
 export async function recordPrune(
   step: StepWorld,
-  survey: Survey,
+  survey: CompactSurvey,
   plan: { readonly seqs: readonly number[]; readonly gainTokens: number; readonly toSeq: number },
 ): Promise<void> {
   const { deps, drive } = step;
@@ -135,7 +135,7 @@ const overtaken = (): SkeinError =>
  * Items of an answer that may be recorded. An item recorded on purpose in the range itself is at least as new
  * as the prose around it, and stays; an older one may have changed since.
  */
-function recordable({ state, boundary }: Survey, found: readonly FoundItem[]): readonly FoundItem[] {
+function recordable({ state, boundary }: CompactSurvey, found: readonly FoundItem[]): readonly FoundItem[] {
   const { items } = state.mind;
   let room = limit.itemsMax - items.size;
   return found.filter(({ kind, key }) => {
@@ -151,7 +151,7 @@ const boundaryFrameTokens = 50;
 
 async function boundaryTokens(
   { deps, drive }: StepWorld,
-  { state }: Survey,
+  { state }: CompactSurvey,
   summary: string,
   found: readonly FoundItem[],
 ): Promise<number> {

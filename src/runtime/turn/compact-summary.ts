@@ -13,7 +13,7 @@ import type { Settings } from "../../core/context/part.ts";
 import { costOf } from "../../core/budget/price.ts";
 import type { Amounts, State } from "../../core/state.ts";
 import { ModelError, type ModelAnswer, type Model } from "../../model/port.ts";
-import type { Survey } from "./compact-survey.ts";
+import type { CompactSurvey } from "./compact-survey.ts";
 import { nextContext } from "../context/context-reader.ts";
 import { listen } from "./model-stream.ts";
 import { safeText } from "../log/redact.ts";
@@ -36,7 +36,7 @@ export interface Summarizer {
  */
 export async function summarizersOf(
   { deps, runContext }: StepWorld,
-  { state }: Survey,
+  { state }: CompactSurvey,
   windowTokens: number,
 ): Promise<readonly Summarizer[]> {
   const own: Summarizer = { model: runContext.model, settings: runContext.settings, windowTokens };
@@ -60,7 +60,7 @@ const answerTokens = ({ model, windowTokens }: Summarizer): number =>
 const promptTokens = 1_200;
 
 /** How much of the messages this model can read. */
-export const readableTokens = (summarizer: Summarizer, { frameTokens }: Survey): number =>
+export const readableTokens = (summarizer: Summarizer, { frameTokens }: CompactSurvey): number =>
   summarizer.windowTokens -
   frameTokens -
   Math.min(promptTokens, Math.floor(summarizer.windowTokens / 6)) -
@@ -93,7 +93,7 @@ const backoffMs = 500;
 /** Requests a summary of everything up to a cut. The result is not recorded yet. */
 export async function summarize(
   step: StepWorld,
-  survey: Survey,
+  survey: CompactSurvey,
   cut: Cut,
   summarizer: Summarizer,
   options: SummaryOptions,
@@ -111,7 +111,7 @@ export async function summarize(
 
 async function ask(
   step: StepWorld,
-  survey: Survey,
+  survey: CompactSurvey,
   cut: Cut,
   summarizer: Summarizer,
   options: SummaryOptions,
@@ -176,7 +176,7 @@ export async function askModel(
   return { kind: "failed", error };
 }
 
-function promptFor({ state }: Survey, tokens: number, options: SummaryOptions): string {
+function promptFor({ state }: CompactSurvey, tokens: number, options: SummaryOptions): string {
   const { strategy, instructions, inputs } = options;
   const tasks = [...state.mind.items.values()].filter(({ status }) => status === "open");
   return compactionPrompt({

@@ -4,7 +4,7 @@ import {
   cutsOf,
   markTypes,
   type Cut,
-  type Mark,
+  type PlanMark,
   type ShownOutput,
   type Weight,
 } from "../../core/compaction/plan.ts";
@@ -21,7 +21,7 @@ import type { Store } from "../../store/port.ts";
 import { readContent } from "../read/content.ts";
 import { measure, type MeasuredContext, type StepWorld } from "./step.ts";
 
-export interface Survey {
+export interface CompactSurvey {
   readonly state: State;
   readonly measured: MeasuredContext;
   /** The summary the context begins with; null when nothing was summarized yet. */
@@ -39,7 +39,7 @@ export interface Survey {
 }
 
 /** Reads what the context window holds: the events since the last boundary. */
-export async function surveyOf(step: StepWorld): Promise<Survey> {
+export async function surveyOf(step: StepWorld): Promise<CompactSurvey> {
   const { deps, drive } = step;
   const state = await drive.state();
   const measured = await measure(step, state);
@@ -87,7 +87,7 @@ async function eventsSince(
   return events;
 }
 
-function markOf(event: SessionLogEvent): Mark[] {
+function markOf(event: SessionLogEvent): PlanMark[] {
   const { seq, type } = event;
   if (type === "model.requested") {
     return event.body.purpose === "compaction" ? [] : [{ type, seq, attempt: event.body.attempt }];
@@ -108,7 +108,7 @@ function unansweredTurn(events: readonly SessionLogEvent[]): number | null {
 }
 
 /** Outputs that the context shows, each with the position of its outcome. */
-function outputsOf(measured: MeasuredContext, marks: readonly Mark[], scale: number): ShownOutput[] {
+function outputsOf(measured: MeasuredContext, marks: readonly PlanMark[], scale: number): ShownOutput[] {
   const requested = new Map<string, number>();
   const settled = new Map<string, number>();
   for (const { type, seq, call = "" } of marks) {
@@ -133,7 +133,7 @@ const resultTokens = ({ text, images = [] }: ResultBlock): number =>
 /** The inputs up to a position that the turn took and has not answered. */
 export async function openInputs(
   { deps, drive }: StepWorld,
-  { openTurnSeq, state }: Survey,
+  { openTurnSeq, state }: CompactSurvey,
   toSeq: number,
 ): Promise<OpenInput[]> {
   const { store } = deps;

@@ -31,7 +31,7 @@ import {
   summaryTokens,
   type Summarizer,
 } from "./compact-summary.ts";
-import { openInputs, surveyOf, type Survey } from "./compact-survey.ts";
+import { openInputs, surveyOf, type CompactSurvey } from "./compact-survey.ts";
 import { readContent } from "../read/content.ts";
 import { nextContext } from "../context/context-reader.ts";
 import type { MeasuredContext, StepWorld } from "./step.ts";
@@ -103,7 +103,7 @@ export async function compactNow(step: StepWorld, options: CompactOptions): Prom
   return isSmaller;
 }
 
-async function taskOf(step: StepWorld, first: Survey, options: CompactOptions): Promise<Task> {
+async function taskOf(step: StepWorld, first: CompactSurvey, options: CompactOptions): Promise<Task> {
   const { rules, model } = step.runContext;
   const { tokens } = first.measured;
   const own = model.facts.windowTokens;
@@ -114,7 +114,7 @@ async function taskOf(step: StepWorld, first: Survey, options: CompactOptions): 
 }
 
 /** There is no room for an answer: something must go, whatever it takes. */
-const isForced = ({ windowTokens }: Task, { measured }: Survey): boolean =>
+const isForced = ({ windowTokens }: Task, { measured }: CompactSurvey): boolean =>
   isBeyond(measured.tokens, windowTokens);
 
 /** Writes off a model call that a dead runner left, of a session that is not running now. */
@@ -132,7 +132,7 @@ async function writeOff({ drive }: StepWorld): Promise<void> {
  */
 type CompactStep = "whole" | "piece" | "again" | "nothing" | "stopped";
 
-async function compactOnce(task: Task, now: Survey, keepTokens: number): Promise<CompactStep> {
+async function compactOnce(task: Task, now: CompactSurvey, keepTokens: number): Promise<CompactStep> {
   const { strategy, windowTokens, reason } = task;
   const forced = isForced(task, now);
   const least = reason === "asked" ? askedGainTokens : Math.floor(windowTokens * gainShare);
@@ -165,7 +165,7 @@ async function isClosed({ step }: Task, { toSeq }: Cut): Promise<boolean> {
   return mind.calls.size === 0;
 }
 
-async function prune(task: Task, now: Survey, toSeq: number, gainTokensMin: number): Promise<boolean> {
+async function prune(task: Task, now: CompactSurvey, toSeq: number, gainTokensMin: number): Promise<boolean> {
   const plan = planPrune(now.outputs, { toSeq, tokensMin: prunedTokensMin, gainTokensMin });
   if (plan === null) return false;
   await recordPrune(task.step, now, { ...plan, toSeq });
@@ -173,7 +173,11 @@ async function prune(task: Task, now: Survey, toSeq: number, gainTokensMin: numb
 }
 
 /** Summarizes the range with the first model that can. */
-async function replace(task: Task, now: Survey, { cut, fits, isWhole }: RangePlan): Promise<CompactStep> {
+async function replace(
+  task: Task,
+  now: CompactSurvey,
+  { cut, fits, isWhole }: RangePlan,
+): Promise<CompactStep> {
   const { step, reason, instructions } = task;
   const strategy = task.strategy === "extract" ? "extract" : "summarize";
   const done = isWhole ? "whole" : "piece";
@@ -218,14 +222,14 @@ async function replace(task: Task, now: Survey, { cut, fits, isWhole }: RangePla
 const inputChars = ({ windowTokens }: Task): number => Math.max(400, Math.floor((windowTokens / 8) * 3));
 
 /** Replaces the range by a summary composed by rule. */
-async function replacePlainly(task: Task, now: Survey, cut: Cut): Promise<boolean> {
+async function replacePlainly(task: Task, now: CompactSurvey, cut: Cut): Promise<boolean> {
   const { step } = task;
   const inputs = await openInputs(step, now, cut.toSeq);
   const summary = withInputs(await plainText(task, now, cut), inputs, inputChars(task));
   return recordSummary(step, now, cut, { strategy: "summarize", summary, items: [] });
 }
 
-async function plainText(task: Task, now: Survey, { toSeq, goneTokens }: Cut): Promise<string> {
+async function plainText(task: Task, now: CompactSurvey, { toSeq, goneTokens }: Cut): Promise<string> {
   const { deps, drive, runContext } = task.step;
   const { state, boundary } = now;
   const settings = runContext.settings;
@@ -242,7 +246,7 @@ async function plainText(task: Task, now: Survey, { toSeq, goneTokens }: Cut): P
 }
 
 /** No range is left to replace, and there is still no room: replaces what was kept until now. */
-async function lastResort(task: Task, before: Survey): Promise<Survey> {
+async function lastResort(task: Task, before: CompactSurvey): Promise<CompactSurvey> {
   const { step } = task;
   const { calls, toSeq } = before.state.mind;
   if (calls.size > 0 || toSeq <= (before.boundary?.toSeq ?? 0)) return before;

@@ -75,7 +75,7 @@ export async function settleExternal(
   return { seq, headSeq: change.headSeq, duplicate, late: before !== null };
 }
 
-interface Settled {
+interface SettledOutcome {
   readonly seq: number;
   readonly status: string;
   readonly output: unknown;
@@ -106,8 +106,8 @@ async function settledBefore(
   session: SessionId,
   call: string,
   requestSeq: number,
-): Promise<readonly Settled[]> {
-  const found: Settled[] = [];
+): Promise<readonly SettledOutcome[]> {
+  const found: SettledOutcome[] = [];
   const options = { types: ["tool.settled"], contents: true };
   for await (const record of readRecords(store, session, [requestSeq + 1, Infinity], options)) {
     const { body } = readEvent(record, false).event as EventOf<"tool.settled">;

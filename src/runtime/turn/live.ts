@@ -27,7 +27,7 @@ export interface LivePart {
   readonly deltas: readonly ModelDelta[];
 }
 
-export interface Live {
+export interface LiveHub {
   /** Not recorded either: they end with the next success. */
   readonly webhookFailures: WebhookFailures;
   /** A delta produced in this process. */
@@ -59,12 +59,12 @@ interface LiveAnswer {
   deltas: ModelDelta[] | null;
 }
 
-export function makeLive(): Live {
+export function makeLive(): LiveHub {
   const listeners = new Map<SessionId, Set<(delta: LiveDelta) => void>>();
   const everywhere = new Set<(session: SessionId, delta: LiveDelta) => void>();
   const made = new Map<SessionId, LiveAnswer>();
   const overhearing = new Set<(part: LivePart) => void>();
-  const attending = new Set<Parameters<Live["onInterestChanged"]>[0]>();
+  const attending = new Set<Parameters<LiveHub["onInterestChanged"]>[0]>();
   const tell = (session: SessionId | null, isHeard: boolean): void => {
     for (const changed of attending) changed(session, isHeard);
   };

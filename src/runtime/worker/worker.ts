@@ -70,7 +70,7 @@ export type WorkerEvent =
     }
   | { readonly type: "trouble"; readonly session: SessionId | null; readonly text: string };
 
-interface Running {
+interface RunningSession {
   readonly row: DueRow;
   /** The turn that it was started for: a later turn means it has had its share. */
   readonly turn: number;
@@ -120,7 +120,7 @@ export class SessionWorker implements AsyncDisposable {
   readonly #concurrency: number;
   readonly #watches: Watches;
   readonly #limits: () => Promise<readonly RunLimit[]>;
-  readonly #running = new Map<SessionId, Running>();
+  readonly #running = new Map<SessionId, RunningSession>();
   /** The sessions that stop before their next step, and for which other. */
   readonly #yielding = new Map<SessionId, SessionId>();
   readonly #backoff: RunBackoff;

@@ -21,7 +21,7 @@ import {
 } from "../../core/memory/memory.ts";
 import type { DraftEvent } from "../../core/decision.ts";
 import type { State } from "../../core/state.ts";
-import type { AlsoChange, Beside } from "../log/workspace-effects.ts";
+import type { AlsoChange, WorkspaceEffects } from "../log/workspace-effects.ts";
 import { readContent } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
 import { writeWorkspace } from "../log/workspace-log.ts";
@@ -31,13 +31,13 @@ import { agentOf } from "./session-agent.ts";
  * The records for the workspace's log with a change of a session: what its agent's rules promote, and what
  * follows from replaced or retracted items. For a change with very many items the rest comes right after it.
  */
-export function memoryBeside(deps: Deps, change: AlsoChange): Promise<Beside | null> | null {
+export function memoryBeside(deps: Deps, change: AlsoChange): Promise<WorkspaceEffects | null> | null {
   return change.drafts.some(isOfItem) ? besideItems(deps, change) : null;
 }
 
 const isOfItem = ({ type }: DraftEvent): boolean => type === "item.recorded" || type === "item.retracted";
 
-async function besideItems(deps: Deps, change: AlsoChange): Promise<Beside | null> {
+async function besideItems(deps: Deps, change: AlsoChange): Promise<WorkspaceEffects | null> {
   const { session, state, drafts } = change;
   const items = drafts.filter(isOfItem);
   const rules = await rulesOf(deps, session, state);

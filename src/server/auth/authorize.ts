@@ -14,7 +14,7 @@ import { hashToken, type HashedToken, type TokenHolder } from "../../runtime/wor
 import type { World } from "../../runtime/world.ts";
 import { need } from "../http/invocation.ts";
 import { makeCookies } from "../http/cookie.ts";
-import { makeGate, type Incoming, type Gate, type GateOptions } from "../http/cross-origin.ts";
+import { makeGate, type GateRequest, type Gate, type GateOptions } from "../http/cross-origin.ts";
 import { makeRate } from "./rate-limit.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
@@ -46,7 +46,7 @@ export interface AuthorizerOptions extends GateOptions {
 }
 
 /** A request as far as a token may forbid it. */
-export interface Requested {
+export interface GuardedRequest {
   /** A scope of null: any valid token. */
   readonly operation: { readonly scope: TokenScope | null };
   /** As the path names it; absent or empty: no single session. */
@@ -55,10 +55,10 @@ export interface Requested {
 
 export interface Authorizer {
   readonly gate: Gate;
-  authorize(incoming: Incoming, requested: Requested): Promise<Caller | Problem>;
+  authorize(incoming: GateRequest, requested: GuardedRequest): Promise<Caller | Problem>;
   /** Exchanges a token in the header `Authorization` for a cookie. */
-  login(incoming: Incoming): Promise<{ readonly setCookie: string } | Problem>;
-  logout(incoming: Incoming): { readonly setCookie: string } | Problem;
+  login(incoming: GateRequest): Promise<{ readonly setCookie: string } | Problem>;
+  logout(incoming: GateRequest): { readonly setCookie: string } | Problem;
 }
 
 const digest = (_prefix: string, text: string): string => hash("sha256", text, "hex");
@@ -135,21 +135,21 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
   }
 
   /** Requests without a valid token are rate limited by address; others are not. */
-  function refuse(incoming: Incoming): Problem {
+  function refuse(incoming: GateRequest): Problem {
     const waitMs = strangers.take(incoming.socket?.remoteAddress ?? "");
     return waitMs === 0 ? unauthorized() : tooOften(waitMs);
   }
 
   /** A foreign page can make a browser send the cookie, but not the header, nor the origin. */
-  function isMeant(incoming: Incoming): boolean {
+  function isMeant(incoming: GateRequest): boolean {
     if (gate.isForeign(incoming)) return false;
     if (incoming.method === "GET" || incoming.method === "HEAD") return true;
     return incoming.headers["skein-client"] === "1" && gate.isOwn(incoming);
   }
 
   async function authorize(
-    incoming: Incoming,
-    { operation, session: named }: Requested,
+    incoming: GateRequest,
+    { operation, session: named }: GuardedRequest,
   ): Promise<Caller | Problem> {
     const problem = gate.check(incoming);
     if (problem !== null) return problem;
@@ -193,13 +193,13 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
 }
 
 /** Login and logout are for pages of this server, and for programs outside a browser. */
-const isPage = (incoming: Incoming, gate: Gate): boolean =>
+const isPage = (incoming: GateRequest, gate: Gate): boolean =>
   incoming.headers["skein-client"] === "1" &&
   !gate.isForeign(incoming) &&
   (incoming.headers.origin === undefined || gate.isOwn(incoming));
 
 /** The usual spelling, and the permitted ones. The result may be invalid. */
-function bearerIn({ headers: { authorization = "" } }: Incoming): string | null {
+function bearerIn({ headers: { authorization = "" } }: GateRequest): string | null {
   if (authorization.startsWith("Bearer skn_") && authorization.length <= 200) return authorization.slice(7);
   return /^bearer +(\S{1,200})$/i.exec(authorization)?.[1] ?? null;
 }

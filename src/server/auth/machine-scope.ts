@@ -5,11 +5,11 @@
  */
 import { isUnreviewed } from "../../core/govern/review.ts";
 import type { Session } from "../../runtime/engine/session.ts";
-import { need, type Call } from "../http/invocation.ts";
+import { need, type OperationCall } from "../http/invocation.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
 /** The relevant parameters of a call. */
-export interface AskedOfMachine {
+export interface MachineParams {
   readonly bind?: readonly { readonly kind: string }[];
   readonly files?: readonly string[];
   readonly wake?: readonly { readonly kind: string }[];
@@ -20,7 +20,7 @@ const harmlessKinds = ["tool"];
 /** These watch the machine. */
 const watchingKinds = ["file", "git"];
 
-export function needMachine(call: Call, { bind = [], files = [], wake = [] }: AskedOfMachine): void {
+export function needMachine(call: OperationCall, { bind = [], files = [], wake = [] }: MachineParams): void {
   for (const { kind } of bind)
     if (!harmlessKinds.includes(kind)) need(call, "operate", `binding a resource of the kind "${kind}"`);
   for (const { kind } of wake)
@@ -29,12 +29,12 @@ export function needMachine(call: Call, { bind = [], files = [], wake = [] }: As
 }
 
 /** Activating an imported session gives the machine to what a stranger bound and allowed. */
-export async function needReview(call: Call, session: Session): Promise<void> {
+export async function needReview(call: OperationCall, session: Session): Promise<void> {
   if (isUnreviewed(await session.fold())) need(call, "operate", "activating an imported session");
 }
 
 /** The same for a copy: it inherits bindings and rules that were set elsewhere. */
-export async function needOwn(call: Call, session: Session): Promise<void> {
+export async function needOwn(call: OperationCall, session: Session): Promise<void> {
   const { store } = internalsOf(call.engine);
   if ((await store.head(session.id))?.copy !== true) return;
   const { bindings, permissions } = (await session.fold()).standing;

@@ -10,7 +10,7 @@ import { quote } from "../../core/ids.ts";
 import { makeProblem, type Problem } from "../../protocol/problem.ts";
 
 /** The relevant parts of a request. */
-export interface Incoming {
+export interface GateRequest {
   readonly method?: string | undefined;
   readonly headers: IncomingHttpHeaders;
   readonly socket?: { readonly remoteAddress?: string | undefined };
@@ -26,18 +26,18 @@ export interface GateOptions {
 
 export interface Gate {
   /** Null when the request may proceed. */
-  check(incoming: Incoming): Problem | null;
+  check(incoming: GateRequest): Problem | null;
   /** True for a page of this very server. False when nothing says so. */
-  isOwn(incoming: Incoming): boolean;
+  isOwn(incoming: GateRequest): boolean;
   /** True when the browser reports another site, whatever the origin. */
-  isForeign(incoming: Incoming): boolean;
+  isForeign(incoming: GateRequest): boolean;
   /** The URL of this server as the caller named it: an allowed origin, or http and the Host header. */
-  urlOf(incoming: Incoming): string;
+  urlOf(incoming: GateRequest): string;
   /** Response headers for a page of another, allowed origin. */
-  corsHeaders(incoming: Incoming): Readonly<Record<string, string>>;
+  corsHeaders(incoming: GateRequest): Readonly<Record<string, string>>;
   /** The response to a CORS preflight; a problem when it is not allowed. */
   preflight(
-    incoming: Incoming,
+    incoming: GateRequest,
   ): { readonly status: 204; readonly headers: Readonly<Record<string, string>> } | Problem;
 }
 
@@ -82,14 +82,14 @@ export function makeGate({ host, port, origins: given = [] }: GateOptions): Gate
     return isOpen && (bare === "localhost" || isIP(bare.replace(/^\[(.*)\]$/, "$1")) !== 0);
   }
 
-  const isSame = ({ headers: { origin, host: name = "" } }: Incoming): boolean =>
+  const isSame = ({ headers: { origin, host: name = "" } }: GateRequest): boolean =>
     origin === `http://${name.toLowerCase()}` ||
     (origin !== undefined && origins.has(origin) && new URL(origin).host === name.toLowerCase());
 
-  const isAllowed = (incoming: Incoming): boolean =>
+  const isAllowed = (incoming: GateRequest): boolean =>
     incoming.headers.origin === undefined || isSame(incoming) || origins.has(incoming.headers.origin);
 
-  function check(incoming: Incoming): Problem | null {
+  function check(incoming: GateRequest): Problem | null {
     if (!isKnown((incoming.headers.host ?? "").toLowerCase())) {
       return makeProblem("misdirected", "the Host header names another server", {
         hint: "use the URL that the server was started with, or start it with --origin",
@@ -101,7 +101,7 @@ export function makeGate({ host, port, origins: given = [] }: GateOptions): Gate
     });
   }
 
-  function corsHeaders(incoming: Incoming): Readonly<Record<string, string>> {
+  function corsHeaders(incoming: GateRequest): Readonly<Record<string, string>> {
     const { origin } = incoming.headers;
     if (origin === undefined || isSame(incoming) || !origins.has(origin))
       return origins.size > 0 ? varies : {};

@@ -2,7 +2,7 @@
 import type { OpenOptions } from "../../core/session/commands.ts";
 import { makeProblem } from "../../protocol/problem.ts";
 import { readChunks } from "../../runtime/read/content.ts";
-import { need, needAllowed, needPublic, type Call, type Handlers } from "./invocation.ts";
+import { need, needAllowed, needPublic, type OperationCall, type Handlers } from "./invocation.ts";
 import { readFeed } from "../stream/feed-cursor.ts";
 import { needMachine, needOwn } from "../auth/machine-scope.ts";
 import { ProblemError } from "./problem.ts";
@@ -67,7 +67,7 @@ export const engineHandlers: Handlers = {
 };
 
 /** True when the policy of this name deletes sessions, as far as this program knows. */
-async function deletes({ engine }: Call, name: string): Promise<boolean> {
+async function deletes({ engine }: OperationCall, name: string): Promise<boolean> {
   const entry = (await engine.policies()).find((one) => one.name === name);
   return entry !== undefined && (entry.policy === null || entry.policy.do === "delete");
 }
@@ -76,7 +76,7 @@ async function deletes({ engine }: Call, name: string): Promise<boolean> {
 const lastEvents = 8;
 
 /** A session on one screen. */
-async function show(call: Call): Promise<unknown> {
+async function show(call: OperationCall): Promise<unknown> {
   const { store } = internalsOf(call.engine);
   const session = await call.session();
   const state = await session.state();

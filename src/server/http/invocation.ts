@@ -12,7 +12,7 @@ import { Session } from "../../runtime/engine/session.ts";
 import { ProblemError } from "./problem.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
-export interface Call {
+export interface OperationCall {
   /** Acts as the caller, with their idempotency key and expected position. */
   readonly engine: Engine;
   readonly scopes: readonly TokenScope[];
@@ -34,7 +34,7 @@ export interface Call {
 
 /** Returns JSON, nothing, or bytes in chunks, as the description says. A session stands for its id. */
 export type Handler<K extends OperationId = OperationId> = (
-  call: Call,
+  call: OperationCall,
   params: ParamsOf<K>,
 ) => Promise<unknown>;
 /** Only for calls that do more than the library's; `handle` derives all others. */
@@ -44,7 +44,7 @@ export type Handlers = { readonly [I in OperationId]?: Handler<I> };
 export async function handle(
   handler: Handler<never> | undefined,
   operation: Operation,
-  call: Call,
+  call: OperationCall,
   params: Readonly<Record<string, unknown>>,
 ): Promise<unknown> {
   const result = await (handler?.(call, params as never) ?? callLibrary(operation, call, params));
@@ -53,7 +53,7 @@ export async function handle(
 
 async function callLibrary(
   operation: Operation,
-  call: Call,
+  call: OperationCall,
   params: Readonly<Record<string, unknown>>,
 ): Promise<unknown> {
   const handle = operation.of === "engine" ? call.engine : await call.session();
@@ -71,13 +71,13 @@ const elsewhereHint =
  * The server opens a store that a caller names as its own user and with its credentials: the operator must
  * allow that.
  */
-export function needAllowed({ otherStores }: Call, field: string): void {
+export function needAllowed({ otherStores }: OperationCall, field: string): void {
   if (otherStores) return;
   throw new ProblemError(makeProblem("forbidden", elsewhere, { hint: elsewhereHint, field }));
 }
 
 /** Every later call would fail: rejected at once, as far as the URL itself tells. */
-export function needPublic({ privateHooks }: Call, url: string): void {
+export function needPublic({ privateHooks }: OperationCall, url: string): void {
   const host = URL.parse(url)?.hostname ?? "";
   if (privateHooks || !(host === "localhost" || isPrivateHost(host))) return;
   throw new ProblemError(
@@ -89,7 +89,7 @@ export function needPublic({ privateHooks }: Call, url: string): void {
 }
 
 /** The session, for calls that may reach another store by its log. */
-export async function sessionKept(call: Call): Promise<Session> {
+export async function sessionKept(call: OperationCall): Promise<Session> {
   const session = await call.session();
   if (call.otherStores) return session;
   const openStore = async (): Promise<never> => {
@@ -99,19 +99,23 @@ export async function sessionKept(call: Call): Promise<Session> {
 }
 
 /** Scopes that these parameters need beyond the call's own. */
-export function needAlso(call: Call, { also }: Operation, params: Readonly<Record<string, unknown>>): void {
+export function needAlso(
+  call: OperationCall,
+  { also }: Operation,
+  params: Readonly<Record<string, unknown>>,
+): void {
   for (const { scope, what, when } of also) if (when === undefined || when(params)) need(call, scope, what);
 }
 
 /** Some parameters need a scope beyond the call's own. */
-export function need({ scopes }: Pick<Call, "scopes">, scope: TokenScope, what: string): void {
+export function need({ scopes }: Pick<OperationCall, "scopes">, scope: TokenScope, what: string): void {
   if (allows(scopes, scope)) return;
   const hint = `the token has ${scopes.join(", ")}; create another: "skein tokens add --scope ${scope}"`;
   throw new ProblemError(makeProblem("forbidden", `${what} requires the scope "${scope}"`, { hint }));
 }
 
 /** The answer of a call that made a session. Names of carried parts need the scope read. */
-function madeBy({ scopes }: Call, { id, carriedOver }: Session): object {
+function madeBy({ scopes }: OperationCall, { id, carriedOver }: Session): object {
   if (carriedOver === null) return { session: id };
   const shown = (part: CarriedPart): CarriedPart =>
     allows(scopes, "read") ? part : { ...part, names: [String(part.names.length)] };

@@ -16,7 +16,7 @@ import type { Gate } from "./cross-origin.ts";
 import type { ServerContext } from "./operation-request.ts";
 import { problemOf, ProblemError } from "./problem.ts";
 import { sendText, type Headers } from "./reply.ts";
-import type { Target } from "./router.ts";
+import type { RequestTarget } from "./router.ts";
 
 /** A protocol and where it is served. */
 export interface Mount {
@@ -79,10 +79,10 @@ export interface MountRequest {
   stream(caller: Caller, run: (sink: Sink) => Promise<void>, more?: Headers): Promise<void>;
 }
 
-interface Mounted {
+interface MountedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly target: Target;
+  readonly target: RequestTarget;
   readonly headers: Headers;
   readonly onAuthenticated: (who: Caller) => void;
 }
@@ -90,7 +90,7 @@ interface Mounted {
 /** The mounts of a server. */
 export interface Mounts {
   /** Finds the mount of a path and answers by it. False when the path is of no mount. */
-  answer(given: Mounted): Promise<boolean>;
+  answer(given: MountedRequest): Promise<boolean>;
   /** Resolves when all requests in progress are over, with what they record after their response. */
   settled(): Promise<unknown>;
 }
@@ -139,7 +139,7 @@ function missingPackage({ prefix, packages = [] }: Mount, error: unknown): unkno
   });
 }
 
-function preflight(gate: Gate, { cors = {} }: Mount, { request, response, headers }: Mounted): void {
+function preflight(gate: Gate, { cors = {} }: Mount, { request, response, headers }: MountedRequest): void {
   const flight = gate.preflight(request);
   if (isProblem(flight)) throw new ProblemError(flight);
   const more = Object.entries(flight.headers).map(([name, value]) => {
@@ -150,7 +150,7 @@ function preflight(gate: Gate, { cors = {} }: Mount, { request, response, header
   sendText(response, flight.status, "", { ...headers, ...(Object.fromEntries(more) as Headers) });
 }
 
-function mountRequest(server: ServerContext, mount: Mount, given: Mounted): MountRequest {
+function mountRequest(server: ServerContext, mount: Mount, given: MountedRequest): MountRequest {
   const { request, response, target, headers } = given;
   const gone = new AbortController();
   if (response.destroyed) gone.abort();

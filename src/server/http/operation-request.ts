@@ -14,7 +14,7 @@ import type { Session } from "../../runtime/engine/session.ts";
 import type { Arrivals } from "./request-timeout.ts";
 import { isProblem, type Caller, type Authorizer } from "../auth/authorize.ts";
 import { readBytes, readParams, readText } from "./body.ts";
-import { handle, needAlso, type Call, type Handlers } from "./invocation.ts";
+import { handle, needAlso, type OperationCall, type Handlers } from "./invocation.ts";
 import { engineHandlers } from "./engine-handlers.ts";
 import type { Gather } from "./batch.ts";
 import type { Hub } from "../stream/hub.ts";
@@ -22,11 +22,11 @@ import { reusedProblem, type KeptAnswers } from "./stored-response.ts";
 import { problemOf, ProblemError } from "./problem.ts";
 import type { Relay } from "../stream/relay.ts";
 import { sendBytes, sendJson, sendText, type Headers } from "./reply.ts";
-import type { Route, Target } from "./router.ts";
+import type { Route, RequestTarget } from "./router.ts";
 import { sessionHandlers } from "./session-handlers.ts";
 import { openSink, problemFrame } from "../stream/sink.ts";
 import { endWithToken } from "../auth/token-expiry.ts";
-import { streamed, streamOpeners, wantsStream, type StreamId, type StreamGiven } from "../stream/streams.ts";
+import { streamed, streamOpeners, wantsStream, type StreamId, type StreamDeps } from "../stream/streams.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { LocalTranscripts } from "../../transcripts/local-transcripts.ts";
 
@@ -52,7 +52,7 @@ export interface ServerContext {
 export interface RequestContext {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly target: Target;
+  readonly target: RequestTarget;
   readonly headers: Headers;
   /** Called with the caller, once authenticated. */
   readonly onAuthenticated: (who: Caller) => void;
@@ -82,7 +82,7 @@ export async function answerCall(
   if (asked.same === true) serverContext.kept.check(keptName(who, request), route.session);
   const engine = internalsOf(who.engine).forRequest(asked);
   const key = keyIn(request);
-  const call: Call = {
+  const call: OperationCall = {
     engine,
     scopes: who.scopes,
     id: route.session,
@@ -120,7 +120,7 @@ const noSession = (given: string): ProblemError =>
 interface PreparedCall {
   readonly asked: RequestScope;
   readonly route: Route;
-  readonly call: Call;
+  readonly call: OperationCall;
   readonly params: Readonly<Record<string, unknown>>;
   readonly who: Caller;
   readonly text: string;
@@ -179,7 +179,7 @@ async function stream(
   { request, response, headers }: RequestContext,
   { call, params, who, id, asked }: PreparedCall & { readonly id: StreamId },
 ): Promise<void> {
-  const given: StreamGiven = {
+  const given: StreamDeps = {
     hub: serverContext.hubOf(call.engine),
     lastEventId: lastEventIdIn(request),
     problemOf: (error) => problemOf(askedError(firstError(error), asked), serverContext.trouble),

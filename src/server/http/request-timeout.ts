@@ -7,11 +7,14 @@ import { limit } from "../../core/limit.ts";
 import { makeProblem, type Problem } from "../../protocol/problem.ts";
 
 /** The relevant parts of a request. */
-export type Arriving = Pick<IncomingMessage, "headers" | "complete" | "destroyed" | "readableLength"> & {
+export type ArrivingRequest = Pick<
+  IncomingMessage,
+  "headers" | "complete" | "destroyed" | "readableLength"
+> & {
   readonly socket: { readonly bytesRead: number };
 };
 
-interface Coming {
+interface BodyDeadline {
   sinceMs: number;
   /** The bytes of the connection by then; null: the total time applies. */
   bytes: number | null;
@@ -20,19 +23,19 @@ interface Coming {
 
 export interface Arrivals {
   /** Calls `late` when the body takes too long; again after as long, if it is still arriving. */
-  begin(request: Arriving, late: (problem: Problem) => void): void;
+  begin(request: ArrivingRequest, late: (problem: Problem) => void): void;
   /** From now on it has time as long as it keeps the pace. */
-  pace(request: Arriving): void;
+  pace(request: ArrivingRequest): void;
   /** It was answered. The rest of the body has the total time again, since it is discarded. */
-  end(request: Arriving): void;
+  end(request: ArrivingRequest): void;
   /** Call it periodically. */
   look(): void;
 }
 
 export function makeArrivals(clock: () => number): Arrivals {
-  const coming = new Map<Arriving, Coming>();
+  const coming = new Map<ArrivingRequest, BodyDeadline>();
 
-  function check(request: Arriving, one: Coming): void {
+  function check(request: ArrivingRequest, one: BodyDeadline): void {
     const { bytesRead } = request.socket;
     // Unread bytes wait for the server, not for the client.
     const isOn = one.bytes !== null && (bytesRead - one.bytes >= limit.uploadPaceBytes || isUnread(request));
@@ -65,7 +68,7 @@ export function makeArrivals(clock: () => number): Arrivals {
   };
 }
 
-const isUnread = ({ readableLength }: Arriving): boolean => readableLength > 0;
+const isUnread = ({ readableLength }: ArrivingRequest): boolean => readableLength > 0;
 
 const seconds = limit.requestMs / 1_000;
 

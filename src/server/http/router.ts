@@ -11,7 +11,7 @@ export interface Route {
   readonly session: string;
 }
 
-export interface Target {
+export interface RequestTarget {
   readonly path: string;
   readonly query: URLSearchParams;
 }
@@ -42,7 +42,7 @@ function makeRoutes(): Map<string, Map<string, Method>> {
 const noQuery = new URLSearchParams();
 
 /** Path and query of a request, unchanged: nothing is normalized, so that nothing has two spellings. */
-export function parseTarget(target: string): Target | Problem {
+export function parseTarget(target: string): RequestTarget | Problem {
   if (target.length > limit.requestTargetCharsMax) {
     return makeProblem("too-long", `URL longer than ${limit.requestTargetCharsMax} characters`);
   }

@@ -40,7 +40,7 @@ import { problemOf, ProblemError, reportOnce } from "./problem.ts";
 import { checkRelayAddress, makeRelay, relayAddress } from "../stream/relay.ts";
 import { relayPath } from "../stream/relay-proof.ts";
 import { sendJson, sendProblem, sendText, type Headers } from "./reply.ts";
-import { findRoute, parseTarget, type Target } from "./router.ts";
+import { findRoute, parseTarget, type RequestTarget } from "./router.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 import { LocalTranscripts } from "../../transcripts/local-transcripts.ts";
 
@@ -59,7 +59,7 @@ export interface CompletedRequest {
 export type SideRoute = (
   request: IncomingMessage,
   response: ServerResponse,
-  asked: { readonly target: Target; readonly headers: Headers; readonly authorizer: Authorizer },
+  asked: { readonly target: RequestTarget; readonly headers: Headers; readonly authorizer: Authorizer },
 ) => Promise<boolean>;
 
 export interface ServeOptions {
@@ -103,7 +103,7 @@ export interface ServeOptions {
 const uploadsOnly = ({ now }: Pick<World, "now">): LocalTranscripts =>
   new LocalTranscripts({ from: null, machine: { home: "", env: {} }, now });
 
-export interface Serving extends AsyncDisposable {
+export interface RunningServer extends AsyncDisposable {
   readonly host: string;
   readonly port: number;
   /** `http://127.0.0.1:8700` */
@@ -118,7 +118,7 @@ const stopLookMs = 10;
 /** How often timeouts are checked. */
 const lookMs = 1_000;
 
-export async function serve(options: ServeOptions): Promise<Serving> {
+export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { host = "127.0.0.1", world } = options;
   const stopping = new AbortController();
   const server = createServer({
@@ -287,14 +287,14 @@ async function lookOn(
   }
 }
 
-interface Listening {
+interface ListenerOptions {
   readonly port: number;
   readonly mounts: Mounts;
 }
 
 function makeListener(
   serverContext: ServerContext,
-  { port, mounts, ...options }: Omit<ServeOptions, "mounts"> & Listening,
+  { port, mounts, ...options }: Omit<ServeOptions, "mounts"> & ListenerOptions,
 ) {
   const safe = safetyHeaders();
   const description = JSON.stringify(describeApi({ version: options.version, cookie: cookieName(port) }));
@@ -306,7 +306,7 @@ function makeListener(
   async function plain(
     request: IncomingMessage,
     response: ServerResponse,
-    { target, headers }: { readonly target: Target; readonly headers: Headers },
+    { target, headers }: { readonly target: RequestTarget; readonly headers: Headers },
   ): Promise<boolean> {
     const { path } = target;
     if (request.method === "OPTIONS") {

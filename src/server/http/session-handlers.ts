@@ -4,7 +4,7 @@ import { readEventsPage } from "../../runtime/read/event-reader.ts";
 import { isSameMessage, reusedKey } from "../../runtime/log/same-change.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import type { ParamsOf } from "../../call/operations.ts";
-import { needAllowed, sessionKept, type Call, type Handlers } from "./invocation.ts";
+import { needAllowed, sessionKept, type OperationCall, type Handlers } from "./invocation.ts";
 import { needMachine, needOwn, needReview } from "../auth/machine-scope.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
@@ -47,7 +47,7 @@ export const sessionHandlers: Handlers = {
 const pageUsual = 100;
 
 /** A page of events, and the position of the next one. */
-async function eventsPage(call: Call, params: ParamsOf<"session.events">): Promise<unknown> {
+async function eventsPage(call: OperationCall, params: ParamsOf<"session.events">): Promise<unknown> {
   const { after, follow: _follow, deltas: _deltas, limit: count = pageUsual, ...rest } = params;
   const { engine } = call;
   const session = await call.session();

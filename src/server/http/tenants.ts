@@ -8,7 +8,7 @@ import type { Engine } from "../../runtime/engine/engine.ts";
 import type { World } from "../../runtime/world.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
-export interface TenantsOptions {
+export interface OpenTenantsOptions {
   /** Null when there is no such tenant. */
   readonly open: (tenant: string) => Promise<Engine | null>;
   readonly world: Pick<World, "now" | "steady">;
@@ -18,14 +18,14 @@ export interface TenantsOptions {
   readonly openMax?: number;
 }
 
-export interface Tenants extends AsyncDisposable {
+export interface OpenTenants extends AsyncDisposable {
   /** Each use keeps it open. */
   engineOf(tenant: string): Promise<Engine | null>;
   /** Closes all of them; later requests find none. */
   close(): Promise<void>;
 }
 
-interface Open {
+interface OpenTenant {
   readonly engine: Promise<Engine | null>;
   usedMs: number;
 }
@@ -36,19 +36,19 @@ export function oneTenant(engine: Engine): (tenant: string) => Promise<Engine | 
   return async (tenant) => (tenant === own ? engine : null);
 }
 
-export function makeTenants(options: TenantsOptions): Tenants {
+export function makeTenants(options: OpenTenantsOptions): OpenTenants {
   const {
     world,
     isBusy = () => false,
     idleMs = limit.tenantIdleMs,
     openMax = limit.tenantsOpenMax,
   } = options;
-  const all = new Map<string, Open>();
+  const all = new Map<string, OpenTenant>();
   let closed = false;
   const clock = (): number => world.steady?.() ?? world.now();
 
   /** A tenant that is requested again while it closes is opened again, beside it. */
-  async function leave(tenant: string, { engine }: Open): Promise<void> {
+  async function leave(tenant: string, { engine }: OpenTenant): Promise<void> {
     all.delete(tenant);
     await (await engine)?.close();
   }
@@ -63,7 +63,7 @@ export function makeTenants(options: TenantsOptions): Tenants {
     }
   }
 
-  async function begin(tenant: string): Promise<Open> {
+  async function begin(tenant: string): Promise<OpenTenant> {
     const open = { engine: options.open(tenant), usedMs: clock() };
     all.set(tenant, open);
     const forget = (): void => void (all.get(tenant) === open && all.delete(tenant));

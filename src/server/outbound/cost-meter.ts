@@ -47,7 +47,7 @@ export interface CostMeter {
   models(): readonly ModelCost[];
 }
 
-interface Open {
+interface MeteredCall {
   readonly seq: number;
   readonly model: string;
   readonly reserved: Amounts;
@@ -66,7 +66,7 @@ const otherModels = "other";
 export function makeCostMeter(): CostMeter {
   const sums = new Map<string, Sums>();
   /** By session: the open call, and the last lost one. */
-  const open = new Map<string, Open>();
+  const open = new Map<string, MeteredCall>();
   const lost = new Map<string, number>();
 
   function sumsOf(model: string): Sums {
@@ -177,7 +177,7 @@ interface RequestBody {
 async function reservations(
   store: Pick<Deps["store"], "read">,
   records: readonly StoredRecord[],
-  open: ReadonlyMap<string, Open>,
+  open: ReadonlyMap<string, MeteredCall>,
 ): Promise<ReadonlyMap<StoredRecord, Amounts>> {
   const found = new Map<StoredRecord, Amounts>();
   for (const record of records) {

@@ -7,12 +7,12 @@ import { SkeinError } from "../../core/error.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
-export interface Following {
+export interface FeedFollower {
   /** Resolves when nothing is in progress any more. May be called twice. */
   stop(): Promise<void>;
 }
 
-export interface FollowOptions {
+export interface FeedFollowOptions {
   /** A position of the feed; null is its beginning, and without one it begins with new events. */
   readonly after?: string | null;
   /** Called with each page in order, the next one after it is done; a failed one is delivered again. */
@@ -44,7 +44,7 @@ const rolledBack = (): SkeinError =>
   });
 
 /** Begins at once; everything written after it resolves is delivered. */
-export async function followFeed(engine: Engine, options: FollowOptions): Promise<Following> {
+export async function followFeed(engine: Engine, options: FeedFollowOptions): Promise<FeedFollower> {
   const { store, world } = internalsOf(engine);
   const over = new AbortController();
   let position = options.after === undefined ? await store.feedEnd() : options.after;

@@ -2,7 +2,7 @@
 
 export type Labels = Readonly<Record<string, string | number>>;
 
-export interface Series {
+export interface HistogramSeries {
   readonly labels: Labels;
   /** One for each bound and one above all of them; each counts only its own bucket. */
   readonly counts: readonly number[];
@@ -13,10 +13,10 @@ export interface Series {
 export interface Histogram {
   readonly bounds: readonly number[];
   record(labels: Labels, value: number): void;
-  series(): readonly Series[];
+  series(): readonly HistogramSeries[];
 }
 
-interface Growing {
+interface SeriesInProgress {
   readonly labels: Labels;
   readonly counts: number[];
   sum: number;
@@ -27,15 +27,15 @@ interface Growing {
 const seriesMax = 1_000;
 
 export function makeHistogram(bounds: readonly number[]): Histogram {
-  const all = new Map<string, Growing>();
-  const blank = (labels: Labels): Growing => ({
+  const all = new Map<string, SeriesInProgress>();
+  const blank = (labels: Labels): SeriesInProgress => ({
     labels,
     counts: Array.from({ length: bounds.length + 1 }, () => 0),
     sum: 0,
     count: 0,
   });
 
-  function seriesFor(labels: Labels): Growing {
+  function seriesFor(labels: Labels): SeriesInProgress {
     const name = JSON.stringify(labels);
     const known = all.get(name);
     if (known !== undefined) return known;

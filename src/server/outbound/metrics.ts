@@ -9,7 +9,7 @@ import { makeProblem } from "../../protocol/problem.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import type { World } from "../../runtime/world.ts";
 import { isProblem } from "../auth/authorize.ts";
-import { followFeed, type Following } from "./feed-follow.ts";
+import { followFeed, type FeedFollower } from "./feed-follow.ts";
 import { makeHistogram, type Histogram, type Labels } from "./histogram.ts";
 import type { SideRoute, CompletedRequest } from "../http/server.ts";
 import { costFigures, costMetrics, type Figure } from "./cost-metrics.ts";
@@ -39,7 +39,7 @@ export interface Metrics {
   observe(completed: CompletedRequest): void;
   streaming(change: 1 | -1, tenant: string): void;
   /** Follows the events of a store, to count them. */
-  follow(engine: Engine, trouble: (error: unknown) => void): Promise<Following>;
+  follow(engine: Engine, trouble: (error: unknown) => void): Promise<FeedFollower>;
 }
 
 /** The figures of one tenant; no other tenant sees them. */

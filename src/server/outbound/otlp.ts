@@ -26,7 +26,7 @@ export interface Span {
   readonly error?: string;
 }
 
-export interface Measure {
+export interface OtlpMeasure {
   readonly name: string;
   readonly unit: string;
   readonly histogram: Histogram;
@@ -57,7 +57,7 @@ export interface OtlpOptions {
 
 export interface Otlp {
   span(span: Span): void;
-  measure(measure: Measure | SumMeasure): void;
+  measure(measure: OtlpMeasure | SumMeasure): void;
   /** How many spans were dropped. */
   readonly dropped: number;
   /** Sends what there is now; resolves also when that fails. */
@@ -108,7 +108,7 @@ export function makeOtlp(options: OtlpOptions): Otlp {
   const headers = { ...options.headers, "content-type": "application/json" };
   const startedMs = world.now();
   const over = new AbortController();
-  const measures: (Measure | SumMeasure)[] = [];
+  const measures: (OtlpMeasure | SumMeasure)[] = [];
   let waiting: Span[] = [];
   let dropped = 0;
   let isTold = false;
@@ -217,7 +217,7 @@ function spanBody(span: Span): object {
 
 function metricsBody(
   options: OtlpOptions,
-  measures: readonly (Measure | SumMeasure)[],
+  measures: readonly (OtlpMeasure | SumMeasure)[],
   times: Times,
 ): object {
   const metrics = measures.map((one) => ({
@@ -232,7 +232,7 @@ function metricsBody(
   };
 }
 
-const isSum = (measure: Measure | SumMeasure): measure is SumMeasure => "points" in measure;
+const isSum = (measure: OtlpMeasure | SumMeasure): measure is SumMeasure => "points" in measure;
 
 interface Times {
   readonly startedMs: number;
@@ -246,7 +246,7 @@ const timesBody = ({ startedMs, nowMs }: Times): object => ({
 /** As OTLP numbers it. */
 const cumulative = 2;
 
-const histogramBody = ({ histogram }: Measure, times: Times): object => ({
+const histogramBody = ({ histogram }: OtlpMeasure, times: Times): object => ({
   aggregationTemporality: cumulative,
   dataPoints: histogram.series().map(({ labels, counts, sum, count }) => ({
     attributes: attributesOf(labels),

@@ -1,7 +1,7 @@
 /** The side services of a server: metrics, request log, telemetry and webhooks, made together. */
 import type { Engine } from "../../runtime/engine/engine.ts";
 import type { World } from "../../runtime/world.ts";
-import type { Following } from "./feed-follow.ts";
+import type { FeedFollower } from "./feed-follow.ts";
 import type { ServeOptions } from "../http/server.ts";
 import { makeRequestLog, type LogForm } from "./request-log.ts";
 import { makeMetrics } from "./metrics.ts";
@@ -42,7 +42,7 @@ export async function openOutward(engine: Engine, options: OutwardOptions): Prom
   const { store, tenant } = internalsOf(engine);
   const metrics = makeMetrics(world);
   const log = makeRequestLog({ form: options.log, now: world.now, write: options.write });
-  const following: Following[] = [await metrics.follow(engine, trouble)];
+  const following: FeedFollower[] = [await metrics.follow(engine, trouble)];
   const sent = options.otlp;
   const service = { name: sent?.serviceName ?? "skein", version };
   const otlp = sent === null ? null : makeOtlp({ ...sent, service, world, trouble });

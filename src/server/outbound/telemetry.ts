@@ -13,7 +13,7 @@ import { SkeinError } from "../../core/error.ts";
 import { settledSpend, type Spend } from "../../core/budget/money.ts";
 import { operationOf } from "../../call/operations.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
-import { followFeed, type Following } from "./feed-follow.ts";
+import { followFeed, type FeedFollower } from "./feed-follow.ts";
 import { makeHistogram } from "./histogram.ts";
 import type { CompletedRequest } from "../http/server.ts";
 import type { Attributes, Otlp, Span } from "./otlp.ts";
@@ -34,7 +34,7 @@ export interface Telemetry {
   /** Called with each completed request. */
   observe(completed: CompletedRequest): void;
   /** Exports the events of a store from now on. */
-  follow(engine: Engine, trouble: (error: unknown) => void): Promise<Following>;
+  follow(engine: Engine, trouble: (error: unknown) => void): Promise<FeedFollower>;
 }
 
 export function makeTelemetry(otlp: Pick<Otlp, "span" | "measure">): Telemetry {

@@ -13,7 +13,7 @@ import { listHooks, noteAbandoned, noteDelivered, type HookEntry } from "../../r
 import { post, type Outbound, type PostResult } from "../../platform/outbound.ts";
 import { signatureOf } from "../../runtime/trigger/webhook-token.ts";
 import { isLast, lastOf, parsePlace, placeText, type FeedPlace } from "../stream/feed-cursor.ts";
-import { followFeed, type Following } from "./feed-follow.ts";
+import { followFeed, type FeedFollower } from "./feed-follow.ts";
 import { internalsOf, type EngineInternals } from "../../runtime/engine/internals.ts";
 
 export interface WebhooksOutOptions {
@@ -48,7 +48,7 @@ type AsLeader = WebhooksOutOptions & Pick<LeaderLease, "taken">;
  * Begins at once; webhooks that are set later are included. One server of a store sends them, and when it is
  * gone, another.
  */
-export async function openWebhooksOut(engine: Engine, options: WebhooksOutOptions): Promise<Following> {
+export async function openWebhooksOut(engine: Engine, options: WebhooksOutOptions): Promise<FeedFollower> {
   const deps = internalsOf(engine);
   const { world } = deps;
   const { trouble } = options;
@@ -85,7 +85,7 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
     const leaseMs = options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs };
     const lease = await takeLeaderLease(deps, { name: "hooks", ...leaseMs });
     if (lease === null) return;
-    const running = new Map<string, Following>();
+    const running = new Map<string, FeedFollower>();
     try {
       while (!over.signal.aborted && !lease.lost.aborted) {
         news = new AbortController();
@@ -100,7 +100,7 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
   }
 
   /** Starts new webhooks, and ends removed ones. */
-  async function attend(running: Map<string, Following>, lease: LeaderLease): Promise<void> {
+  async function attend(running: Map<string, FeedFollower>, lease: LeaderLease): Promise<void> {
     const hooks = await listHooks(deps);
     const known = new Set(hooks.map(identityOf));
     for (const [identity, following] of running) {
@@ -134,7 +134,7 @@ const isNews = ({ type, session }: StoredRecord): boolean =>
   type === "hook.set" || type === "hook.removed" || (type === "lease.released" && !isSessionId(session));
 
 /** Sends one webhook, until it is stopped. */
-async function sendOn(engine: Engine, hook: HookEntry, options: AsLeader): Promise<Following> {
+async function sendOn(engine: Engine, hook: HookEntry, options: AsLeader): Promise<FeedFollower> {
   const { trouble, taken, noteMs = noteMsUsual } = options;
   const deps = internalsOf(engine);
   const clock = (): number => deps.world.steady?.() ?? deps.world.now();
@@ -220,7 +220,7 @@ async function isWanted({ store }: EngineInternals, hook: HookEntry, record: Sto
   );
 }
 
-export interface HookWaiting {
+export interface HookBacklog {
   /** Undelivered events, as far as deliveries are recorded. */
   readonly waiting: number;
   /** When the first of them was written; null: there is none. */
@@ -231,7 +231,7 @@ export interface HookWaiting {
  * The backlog of a webhook, as any process can compute it: the wanted ones of the next 10,000 events after
  * the last recorded delivery.
  */
-export async function waitingFor(deps: EngineInternals, hook: HookEntry): Promise<HookWaiting> {
+export async function waitingFor(deps: EngineInternals, hook: HookEntry): Promise<HookBacklog> {
   let place = parsePlace(hook.position);
   let waiting = 0;
   let waitingSince: number | null = null;
@@ -250,7 +250,7 @@ export async function waitingFor(deps: EngineInternals, hook: HookEntry): Promis
   return { waiting, waitingSince };
 }
 
-interface Telling {
+interface HookDelivery {
   readonly hook: HookEntry;
   readonly record: StoredRecord;
   readonly options: AsLeader;
@@ -259,7 +259,7 @@ interface Telling {
 
 async function deliverUntil(
   deps: EngineInternals,
-  telling: Telling,
+  telling: HookDelivery,
 ): Promise<"delivered" | "abandoned" | "aborted"> {
   const { hook, record, options, signal } = telling;
   const { world, store } = deps;

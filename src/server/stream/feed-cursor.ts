@@ -18,10 +18,10 @@ export interface FeedPlace {
   /** The store's own position; null is the beginning. */
   readonly after: string | null;
   /** The last delivered event after that position; null when there is none. */
-  readonly last: LastGiven | null;
+  readonly last: LastEvent | null;
 }
 
-interface LastGiven {
+interface LastEvent {
   readonly session: LogId;
   readonly seq: number;
   /** The first digits of its hash; empty in cursors of 0.4. */
@@ -31,13 +31,13 @@ interface LastGiven {
 const mark = "~";
 const hashDigits = 8;
 
-export const lastOf = ({ session, seq, hash }: LastGiven): LastGiven => ({
+export const lastOf = ({ session, seq, hash }: LastEvent): LastEvent => ({
   session,
   seq,
   hash: hash.slice(0, hashDigits),
 });
 
-export const isLast = (event: LastGiven, last: LastGiven): boolean =>
+export const isLast = (event: LastEvent, last: LastEvent): boolean =>
   event.session === last.session && event.seq === last.seq && event.hash.startsWith(last.hash);
 
 export function placeText({ after, last }: FeedPlace): string {
@@ -101,7 +101,7 @@ async function pastEnd(engine: Engine, after: string | null): Promise<SkeinError
   });
 }
 
-async function pastHead(engine: Engine, { session, seq }: LastGiven): Promise<SkeinError> {
+async function pastHead(engine: Engine, { session, seq }: LastEvent): Promise<SkeinError> {
   const head = (await internalsOf(engine).store.head(session))?.seq;
   return new SkeinError(
     "invalid",
@@ -115,7 +115,7 @@ async function pastHead(engine: Engine, { session, seq }: LastGiven): Promise<Sk
 const rollbackHint = "the store may have been rolled back; read the feed again from the start";
 
 /** A deleted session has no events, and none is sent again. */
-async function isThere(engine: Engine, { session, seq, hash }: LastGiven): Promise<boolean> {
+async function isThere(engine: Engine, { session, seq, hash }: LastEvent): Promise<boolean> {
   const { store } = internalsOf(engine);
   if ((await store.head(session)) === undefined) return true;
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
@@ -184,14 +184,14 @@ export async function readFeed(
   return rolledBack ? { ...page, rolledBackTo: place.after } : page;
 }
 
-export interface Family {
+export interface FamilyFilter {
   /** True when an event belongs to the family, or deletes a member. A new relative becomes part of it. */
   has(event: SessionEvent): boolean;
   includes(session: string): boolean;
 }
 
 /** A session and its relatives (runtime/read/family.ts), now and later. */
-export async function familyOf(engine: Engine, idOrEnding: string): Promise<Family> {
+export async function familyOf(engine: Engine, idOrEnding: string): Promise<FamilyFilter> {
   const { nodes } = await engine.lineage(idOrEnding);
   const members = new Set<string>(nodes.map(({ session }) => session));
   return {

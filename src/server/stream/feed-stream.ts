@@ -10,7 +10,7 @@ import type { LiveDelta } from "../../runtime/turn/live.ts";
 import {
   placeText,
   stepFeed,
-  type Family,
+  type FamilyFilter,
   type FeedPlace,
   type FeedStep,
   type FeedResume,
@@ -23,7 +23,7 @@ import type { SessionEvent } from "../../core/event.ts";
 export interface FeedStreamOptions {
   /** Where a reader continues; without it the stream begins with new events. */
   readonly resumed?: FeedResume | undefined;
-  readonly family: Family | null;
+  readonly family: FamilyFilter | null;
   /** False: it ends with the newest event. */
   readonly follow?: boolean | undefined;
 }

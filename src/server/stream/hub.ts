@@ -11,7 +11,7 @@ import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { SessionEvent } from "../../core/event.ts";
 
 /** A subscriber to one log. */
-export interface Listener {
+export interface LogSubscriber {
   /** A new event, and its encoded frame. */
   heard(event: SessionEvent, frame: SharedFrame): void;
   /** It may have missed something: it must read for itself. */
@@ -20,7 +20,7 @@ export interface Listener {
 
 export interface Hub {
   /** Until the returned function is called. */
-  listen(log: LogId, listener: Listener): () => void;
+  listen(log: LogId, listener: LogSubscriber): () => void;
   /** Called soon after any append; does not say which. */
   watch(changed: () => void): () => void;
   /** The next page of the feed. Subscribers at the same position share a read in progress. */
@@ -36,7 +36,7 @@ const pageRecords = 200;
 
 export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub {
   const { store, world } = internalsOf(engine);
-  const listeners = new Map<LogId, Set<Listener>>();
+  const listeners = new Map<LogId, Set<LogSubscriber>>();
   const watchers = new Set<() => void>();
   const beaters = new Set<() => void>();
   /** Reads of the feed, by their start position. */

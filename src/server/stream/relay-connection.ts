@@ -9,7 +9,7 @@ import { limit } from "../../core/limit.ts";
 import type { Deps } from "../../runtime/deps.ts";
 import type { ModelDelta, LivePart } from "../../runtime/turn/live.ts";
 import type { World } from "../../runtime/world.ts";
-import { proofHeader, proofOf, relayPath, type RelayAsked } from "./relay-proof.ts";
+import { proofHeader, proofOf, relayPath, type RelaySubject } from "./relay-proof.ts";
 
 /** Another server, as announced in the store. */
 export type Server = Awaited<ReturnType<Deps["store"]["servers"]>>[number];
@@ -27,7 +27,7 @@ export interface RelayConnection {
 export interface RelayConnectionOptions {
   readonly world: Pick<World, "hashBytes">;
   readonly server: Server;
-  readonly asked: RelayAsked;
+  readonly asked: RelaySubject;
   /** By the store's clock. */
   readonly atMs: number;
   readonly heard: (part: LivePart) => void;
@@ -74,7 +74,7 @@ export function connectRelay(options: RelayConnectionOptions): RelayConnection {
 }
 
 /** Null when the announced address is invalid. */
-function addressOf(address: string, { session }: RelayAsked): URL | null {
+function addressOf(address: string, { session }: RelaySubject): URL | null {
   const url = URL.parse(`${address.replace(/\/$/, "")}${relayPath}`);
   if (url === null || !/^https?:$/.test(url.protocol)) return null;
   if (session !== null) url.searchParams.set("session", session);

@@ -13,7 +13,7 @@ import { connectRelay, type RelayConnection, type Server } from "./relay-connect
 import { internalsOf, type EngineInternals } from "../../runtime/engine/internals.ts";
 import type { SessionEvent } from "../../core/event.ts";
 
-export interface Fetching {
+export interface RelayFetch {
   stop(): void;
 }
 
@@ -43,7 +43,7 @@ function machineOf(holder: string): { readonly host: string; readonly boot: stri
   return host === undefined ? null : { host, boot };
 }
 
-export function makeFetching(engine: Engine, hub: Hub): Fetching {
+export function makeFetching(engine: Engine, hub: Hub): RelayFetch {
   const deps = internalsOf(engine);
   const { live } = deps;
   const parts = makeParts(deps);

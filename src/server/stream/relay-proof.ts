@@ -10,7 +10,7 @@ export const relayPath = "/v1/relay";
 export const proofHeader = "skein-relay";
 
 /** The requested deltas: of a session, or of all sessions of the tenant. */
-export interface RelayAsked {
+export interface RelaySubject {
   readonly tenant: string;
   readonly session: SessionId | null;
 }
@@ -18,13 +18,13 @@ export interface RelayAsked {
 /** Both use the store's clock. */
 const holdsMs = 60_000;
 
-const textOf = ({ tenant, session }: RelayAsked, atMs: number): Uint8Array =>
+const textOf = ({ tenant, session }: RelaySubject, atMs: number): Uint8Array =>
   Buffer.from(["skein relay", tenant, session ?? "*", atMs].join("\n"));
 
 export const proofOf = (
   world: Pick<World, "hashBytes">,
   secret: string,
-  asked: RelayAsked,
+  asked: RelaySubject,
   atMs: number,
 ): string => `tenant=${asked.tenant},t=${atMs},v1=${signatureOf(world, secret, textOf(asked, atMs))}`;
 
@@ -39,7 +39,7 @@ const pattern = /^tenant=([^,]{1,100}),t=(\d{1,15}),v1=([0-9a-f]{64})$/;
 export function isProof(
   world: Pick<World, "hashBytes">,
   proof: string,
-  given: { readonly secret: string; readonly asked: RelayAsked; readonly nowMs: number },
+  given: { readonly secret: string; readonly asked: RelaySubject; readonly nowMs: number },
 ): boolean {
   const [, tenant, t = "", signature = ""] = pattern.exec(proof) ?? [];
   const { secret, asked, nowMs } = given;

@@ -10,18 +10,18 @@ import type { World } from "../../runtime/world.ts";
 import type { Hub } from "./hub.ts";
 import { isProof } from "./relay-proof.ts";
 import type { Headers } from "../http/reply.ts";
-import type { Target } from "../http/router.ts";
+import type { RequestTarget } from "../http/router.ts";
 import { beatFrame, openSink } from "./sink.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
-export interface Giving {
+export interface RelayServer {
   /** Serves another server, until either of them ends it. False when it fails to prove that it is one. */
-  give(response: ServerResponse, asked: GivingAsked): boolean;
+  give(response: ServerResponse, asked: RelayServerRequest): boolean;
   /** Withdraws its announcement from the store. */
   stop(): Promise<void>;
 }
 
-export interface GivingOptions {
+export interface RelayServerOptions {
   /** The address of this server for others. */
   readonly address: string;
   /** Called when the store accepts nothing any more. */
@@ -29,8 +29,8 @@ export interface GivingOptions {
   readonly random: World["random"];
 }
 
-export interface GivingAsked {
-  readonly target: Target;
+export interface RelayServerRequest {
+  readonly target: RequestTarget;
   readonly headers: Headers;
   readonly stopping: AbortSignal;
   readonly proof: string;
@@ -43,7 +43,11 @@ const failuresMax = 12;
 /** A server without an announcement for so long is no longer used. */
 const holdsMs = 20_000;
 
-export function makeGiving(engine: Engine, hub: Hub, { address, gone, random }: GivingOptions): Giving {
+export function makeGiving(
+  engine: Engine,
+  hub: Hub,
+  { address, gone, random }: RelayServerOptions,
+): RelayServer {
   const { store, world, live, tenant, holder } = internalsOf(engine);
   const secret = Buffer.from(random(secretBytes)).toString("base64url");
   const over = new AbortController();

@@ -12,11 +12,11 @@ import type { Engine } from "../../runtime/engine/engine.ts";
 import type { World } from "../../runtime/world.ts";
 import type { Hub } from "./hub.ts";
 import { ProblemError } from "../http/problem.ts";
-import { makeFetching, type Fetching } from "./relay-fetch.ts";
-import { makeGiving, type Giving } from "./relay-serve.ts";
+import { makeFetching, type RelayFetch } from "./relay-fetch.ts";
+import { makeGiving, type RelayServer } from "./relay-serve.ts";
 import { proofHeader, relayPath, tenantIn } from "./relay-proof.ts";
 import type { Headers } from "../http/reply.ts";
-import type { Target } from "../http/router.ts";
+import type { RequestTarget } from "../http/router.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface RelayOptions {
@@ -34,15 +34,15 @@ export interface Relay {
   answer(
     request: IncomingMessage,
     response: ServerResponse,
-    asked: { readonly target: Target; readonly headers: Headers },
+    asked: { readonly target: RequestTarget; readonly headers: Headers },
   ): boolean;
   stop(): Promise<void>;
 }
 
 interface RelayPeer {
   readonly tenant: string;
-  readonly giving: Giving | null;
-  readonly fetching: Fetching;
+  readonly giving: RelayServer | null;
+  readonly fetching: RelayFetch;
 }
 
 const wildcards = ["0.0.0.0", "::", ""];

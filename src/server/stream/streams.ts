@@ -8,7 +8,7 @@ import { stillWaiting } from "../../runtime/options.ts";
 import type { RunResult } from "../../runtime/turn/runner.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import type { KnownHead } from "../../runtime/read/known-heads.ts";
-import type { Call } from "../http/invocation.ts";
+import type { OperationCall } from "../http/invocation.ts";
 import { positionIn } from "./event-id.ts";
 import { familyOf, resumePlace } from "./feed-cursor.ts";
 import { streamFeed } from "./feed-stream.ts";
@@ -20,12 +20,12 @@ import { internalsOf } from "../../runtime/engine/internals.ts";
 
 /** Does, and refuses, what comes before a stream; returns the stream itself. */
 type Opener<K extends OperationId> = (
-  call: Call,
+  call: OperationCall,
   params: ParamsOf<K>,
-  given: StreamGiven,
+  given: StreamDeps,
 ) => Promise<(sink: Sink) => Promise<void>>;
 
-export interface StreamGiven {
+export interface StreamDeps {
   readonly hub: Hub;
   /** The id of the last event that the reader has. */
   readonly lastEventId: string | undefined;
@@ -48,9 +48,9 @@ export const wantsStream = (request: IncomingMessage, params: unknown): boolean 
   (params as { readonly follow?: boolean }).follow === true;
 
 async function openEvents(
-  call: Call,
+  call: OperationCall,
   params: ParamsOf<"session.events">,
-  { hub, lastEventId }: StreamGiven,
+  { hub, lastEventId }: StreamDeps,
 ): Promise<(sink: Sink) => Promise<void>> {
   const { since, until } = params;
   if (params.reverse === true || until !== undefined) {
@@ -82,9 +82,9 @@ async function openEvents(
 const endFrame = "event: end\ndata: {}\n\n";
 
 async function openFeed(
-  { engine }: Call,
+  { engine }: OperationCall,
   params: ParamsOf<"engine.feed">,
-  { hub, lastEventId }: StreamGiven,
+  { hub, lastEventId }: StreamDeps,
 ): Promise<(sink: Sink) => Promise<void>> {
   const family = params.family === undefined ? null : await familyOf(engine, params.family);
   const isLast = lastEventId !== undefined && lastEventId !== "";
@@ -98,9 +98,9 @@ async function openFeed(
 }
 
 async function openAsk(
-  call: Call,
+  call: OperationCall,
   { input, ...rest }: ParamsOf<"session.ask">,
-  given: StreamGiven,
+  given: StreamDeps,
 ): Promise<(sink: Sink) => Promise<void>> {
   const { engine } = call;
   const session = await call.session();
@@ -112,9 +112,9 @@ async function openAsk(
 }
 
 async function openWatch(
-  call: Call,
+  call: OperationCall,
   _params: ParamsOf<"session.watch">,
-  given: StreamGiven,
+  given: StreamDeps,
 ): Promise<(sink: Sink) => Promise<void>> {
   const { engine } = call;
   const session = await call.session();
@@ -127,7 +127,7 @@ async function openWatch(
   return streamRun({ engine, session, fromSeq: seq + 1, last, running }, given);
 }
 
-interface Running {
+interface RunStreamOptions {
   readonly engine: Engine;
   readonly session: Session;
   readonly fromSeq: number;
@@ -137,8 +137,8 @@ interface Running {
 
 /** Everything up to the end of the run, and then why it ended. */
 function streamRun(
-  { engine, session, fromSeq, last, running }: Running,
-  { hub, problemOf }: StreamGiven,
+  { engine, session, fromSeq, last, running }: RunStreamOptions,
+  { hub, problemOf }: StreamDeps,
 ): (sink: Sink) => Promise<void> {
   const ended = running.then(
     (ran) => `event: ran\ndata: ${JSON.stringify(ran)}\n\n`,

@@ -65,7 +65,7 @@ export function makeIds(): () => SessionId {
 }
 
 /** The parts of a record draft that a conformance case sets. */
-export interface DraftGiven {
+export interface DraftFields {
   readonly type?: string;
   /** Any JSON value. */
   readonly body?: unknown;
@@ -79,7 +79,7 @@ export interface DraftGiven {
 
 /** A draft with all hashes correct. Deterministic: its salt derives from its content. */
 export function draftOf(
-  { type = "x.test", body = {}, content, key, blobs = [] }: DraftGiven,
+  { type = "x.test", body = {}, content, key, blobs = [] }: DraftFields,
   digest: Digest,
 ): Draft {
   const bodyText = JSON.stringify(body);
@@ -112,7 +112,7 @@ export const entryOf = (given: Partial<IndexEntry> = {}): IndexEntry => ({
   ...given,
 });
 
-export const drafts = (bench: Bench, count: number, given: DraftGiven = {}): readonly Draft[] =>
+export const drafts = (bench: Bench, count: number, given: DraftFields = {}): readonly Draft[] =>
   Array.from({ length: count }, (_, place) => draftOf({ body: { place }, ...given }, bench.world.digest));
 
 /** A part with that many drafts, and the rest as given. */

@@ -33,7 +33,7 @@ import { scheduleCases } from "./schedule.ts";
 import { discardCases } from "./discard.ts";
 import { receiveCases } from "./receive.ts";
 
-export type { ConformanceWorld, DraftGiven } from "./bench.ts";
+export type { ConformanceWorld, DraftFields } from "./bench.ts";
 export { draftOf } from "./bench.ts";
 
 /** The driver under test. */

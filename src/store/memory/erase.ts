@@ -1,12 +1,12 @@
 /** Erasing in the memory driver: deletes contents and salts, and with them words and blobs. */
 import { limit } from "../../core/limit.ts";
-import type { Entry, Logs } from "./log.ts";
+import type { JournalEntry, Logs } from "./log.ts";
 import { headSeqOf, livingLog, recordsOf } from "./log.ts";
 import { tooManyErased } from "../judge.ts";
 import type { Part } from "../port.ts";
 
 /** The entries whose contents the parts erase: among those that exist before the write. */
-export function entriesToErase(logs: Logs, parts: readonly Part[]): readonly Entry[] {
+export function entriesToErase(logs: Logs, parts: readonly Part[]): readonly JournalEntry[] {
   const doomed = new Set(parts.flatMap((part) => recordsToErase(logs, part)));
   return doomed.size === 0 ? [] : logs.journal.filter(({ record }) => doomed.has(record));
 }
@@ -21,13 +21,13 @@ function recordsToErase(logs: Logs, { session, parent, erase = [] }: Part) {
     .filter(({ content }) => content !== null);
 }
 
-export function refuseTooMany(entries: readonly Entry[]): void {
+export function refuseTooMany(entries: readonly JournalEntry[]): void {
   if (entries.length <= limit.eraseRecordsMax) return;
   throw tooManyErased();
 }
 
 /** Returns the hashes of the blobs that these records no longer refer to. */
-export function eraseEntries(logs: Logs, entries: readonly Entry[]): readonly string[] {
+export function eraseEntries(logs: Logs, entries: readonly JournalEntry[]): readonly string[] {
   if (entries.length === 0) return [];
   const doomed = new Set(entries);
   logs.journal = logs.journal.map((entry) => {

@@ -13,7 +13,7 @@ import {
   missingIndex,
   partsFlaw,
   type LogFacts,
-  type Refusal,
+  type AppendRefusal,
 } from "../judge.ts";
 import type { AppendedPart, Draft, Head, IndexEntry, Outcome, Part } from "../port.ts";
 import type { ReadRange, Snapshot } from "../port.ts";
@@ -57,12 +57,12 @@ export interface Logs {
   /** Ids of deleted sessions without any remains. They are never reused. */
   readonly gone: Set<LogId>;
   /** Every record of every log in write order. */
-  journal: Entry[];
+  journal: JournalEntry[];
   /** Of the last entry ever made; positions are not reused either. */
   position: number;
 }
 
-export interface Entry {
+export interface JournalEntry {
   readonly position: number;
   readonly log: Log;
   readonly record: StoredRecord;
@@ -81,7 +81,7 @@ export const headSeqOf = (log: Log): number => log.firstSeq + log.records.length
 /** Why a log is not writable; null if it is. */
 export type ClosedReason = (session: LogId) => LogFacts["closed"];
 
-interface Appending {
+interface AppendDeps {
   readonly digest: Digest;
   readonly now: number;
   readonly closed: ClosedReason;
@@ -92,7 +92,7 @@ interface Appending {
 /** Checks all parts first and writes only if none is refused, so nothing needs a rollback. */
 export function appendParts(
   logs: Logs,
-  { digest, now, closed, beforeWrite }: Appending,
+  { digest, now, closed, beforeWrite }: AppendDeps,
   parts: readonly Part[],
 ): Outcome {
   const flaw = partsFlaw(parts);
@@ -106,7 +106,7 @@ export function appendParts(
   return { kind: "ok", parts: parts.map((part) => writePart({ logs, digest, now }, part)) };
 }
 
-function verdictOn(logs: Logs, part: Part, closed: ClosedReason): Refusal | null {
+function verdictOn(logs: Logs, part: Part, closed: ClosedReason): AppendRefusal | null {
   const { session } = part;
   const log = livingLog(logs, session);
   const seq = log && headSeqOf(log);

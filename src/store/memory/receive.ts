@@ -19,12 +19,12 @@ import type { Log, Logs } from "./log.ts";
 import { beginLog, pageOf, setIndex } from "./log.ts";
 
 /** The received part of an unfinished log. */
-export interface Receiving {
+export interface ReceivingLog {
   readonly reception: Reception;
   readonly records: ReceivedRecord[];
 }
 
-export type Receptions = Map<LogId, Receiving>;
+export type Receptions = Map<LogId, ReceivingLog>;
 
 export function receive(logs: Logs, receptions: Receptions, reception: Reception): ReceivedLog {
   const { session } = reception;
@@ -51,7 +51,7 @@ export function put(
   const known = receptions.get(session);
   if (!known && !log) throw notReceived(session);
   const reception = known?.reception ?? { session, parent: log?.parent ?? null, base: null };
-  const receiving: Receiving = { reception, records: [...(known?.records ?? [])] };
+  const receiving: ReceivingLog = { reception, records: [...(known?.records ?? [])] };
   const keys = new Set([...(log?.records ?? []), ...receiving.records].map(({ key }) => key));
   let last = lastUpTo(logs, receptions, session, Infinity) ?? { seq: 0, hash: genesisHash };
   for (const record of records) {

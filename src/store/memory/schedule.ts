@@ -1,7 +1,7 @@
 /** The schedule of the memory store: scans every log; nothing is stored besides the index. */
 import { isSessionId, type LogId } from "../../core/ids.ts";
 import type { DueRow, IndexEntry, RunMatch, ScheduledRow, ServerRow, Store, WorkerRow } from "../port.ts";
-import { asCopy, goneMs, type Scheduling } from "../worker-rows.ts";
+import { asCopy, goneMs, type WorkerStore } from "../worker-rows.ts";
 
 interface ScheduleRow {
   readonly id: LogId;
@@ -14,7 +14,7 @@ interface ScheduleRow {
   readonly epoch: number;
 }
 
-export function schedules(logs: () => Iterable<ScheduleRow>, now: () => number): Scheduling {
+export function schedules(logs: () => Iterable<ScheduleRow>, now: () => number): WorkerStore {
   const workers = new Map<string, WorkerRow>();
   const servers = new Map<string, ServerRow>();
   const rows = (): DueRow[] => [...logs()].flatMap(dueRow);

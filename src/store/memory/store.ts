@@ -91,10 +91,12 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
   });
 }
 
-type Open = <A extends readonly unknown[], R>(work: (...args: A) => R) => (...args: A) => Promise<Awaited<R>>;
+type OpenGuard = <A extends readonly unknown[], R>(
+  work: (...args: A) => R,
+) => (...args: A) => Promise<Awaited<R>>;
 
 /** The same functions, which reject once the store is closed. */
-const openAll = <T extends object>(functions: T, open: Open): T =>
+const openAll = <T extends object>(functions: T, open: OpenGuard): T =>
   Object.fromEntries(
     Object.entries(functions as Record<string, Work>).map(([name, work]) => [name, open(work)]),
   ) as T;

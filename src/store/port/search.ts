@@ -1,6 +1,6 @@
 /** Search, items and queries: projections that the runtime builds from the feed. */
 import type { LogId, SessionId } from "../../core/ids.ts";
-import type { Answer, QueryOptions } from "../sql/query-result.ts";
+import type { QueryRows, QueryOptions } from "../sql/query-result.ts";
 
 /** An item in the index. */
 export interface ItemRow {
@@ -41,5 +41,5 @@ export interface SearchStore {
    * Runs one read-only statement over the documented views. Rejects with `invalid` for anything else.
    * Aborting the signal ends it early, if the driver can.
    */
-  query(sql: string, options: QueryOptions): Promise<Answer>;
+  query(sql: string, options: QueryOptions): Promise<QueryRows>;
 }

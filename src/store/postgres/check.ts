@@ -1,7 +1,7 @@
 /** Checks the tables below the level of records: in SQL, a page of logs at a time. */
 import type { LogId } from "../../core/ids.ts";
 import type { Store } from "../port.ts";
-import type { Row } from "./connection/connection.ts";
+import type { SqlRow } from "./connection/connection.ts";
 import type { Driver } from "./driver.ts";
 import { state } from "../sql/log-state.ts";
 import { arrayOf } from "./connection/array-literal.ts";
@@ -35,7 +35,7 @@ export const makeChecker = (driver: Driver): Pick<Store, "check"> => ({
 });
 
 /** The rows of a log, and its head. */
-interface LogRow extends Row {
+interface LogRow extends SqlRow {
   readonly session: LogId;
   readonly log: number;
   readonly state: number;

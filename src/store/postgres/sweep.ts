@@ -9,8 +9,8 @@ import { limit } from "../../core/limit.ts";
 import type { Store } from "../port.ts";
 import { dropLost, loseUnreferred } from "./blob.ts";
 import { unreferredMs } from "../blob-pieces.ts";
-import type { Row, Statement } from "./connection/connection.ts";
-import { cutSome, setEnds, type Cut } from "./log/truncate.ts";
+import type { SqlRow, Statement } from "./connection/connection.ts";
+import { cutSome, setEnds, type LogCut } from "./log/truncate.ts";
 import type { Driver } from "./driver.ts";
 import { state } from "../sql/log-state.ts";
 import { countErasure } from "./log/erase.ts";
@@ -61,7 +61,7 @@ async function endStale({ database, tenant }: Driver): Promise<void> {
 }
 
 /** An invisible log, and what keeps it. */
-interface Unseen extends Row {
+interface UnseenLog extends SqlRow {
   readonly session: SessionId;
   readonly log: number;
   readonly seq: number;
@@ -82,12 +82,12 @@ WHERE h.tenant = $1 AND h.state <> ${state.seen} AND h.state <> ${state.receivin
 const findPage = `SELECT ${columns} FROM ${unseen} AND h.log < $2 ORDER BY h.log DESC LIMIT ${pageLogs}`;
 const findThese = `SELECT ${columns} FROM ${unseen} AND h.session = ANY ($2::text[])`;
 
-const keptOf = ({ shared, fork_seq: forkSeq }: Unseen): number => Math.max(shared ?? 0, forkSeq);
+const keptOf = ({ shared, fork_seq: forkSeq }: UnseenLog): number => Math.max(shared ?? 0, forkSeq);
 
 /** All its records are shared; or it has none, and only its name is needed. */
-const isIdle = (line: Unseen): boolean =>
+const isIdle = (line: UnseenLog): boolean =>
   line.seq <= keptOf(line) && (line.shared !== null || line.seq > line.fork_seq || isLetGo(line));
-const isLetGo = ({ named, base }: Unseen): boolean => named && base === null;
+const isLetGo = ({ named, base }: UnseenLog): boolean => named && base === null;
 
 /**
  * One pass over all invisible logs, the youngest first, because forks are younger than their bases. True if
@@ -97,7 +97,7 @@ async function sweepOnce(driver: Driver): Promise<boolean> {
   const { database, tenant } = driver;
   let freed = false;
   for (let before = Number.MAX_SAFE_INTEGER; ;) {
-    const page = await database.run<Unseen>(findPage, [tenant, before]);
+    const page = await database.run<UnseenLog>(findPage, [tenant, before]);
     const last = page.at(-1);
     if (last === undefined) return freed;
     before = last.log;
@@ -120,8 +120,8 @@ async function sweepSome(
 ): Promise<readonly SessionId[]> {
   const { tenant } = driver;
   await linesOf(statement, tenant, sessions, "remove");
-  const lines = await statement<Unseen>(findThese, [tenant, arrayOf(sessions)]);
-  const cuts: readonly Cut[] = lines.map((line) => ({
+  const lines = await statement<UnseenLog>(findThese, [tenant, arrayOf(sessions)]);
+  const cuts: readonly LogCut[] = lines.map((line) => ({
     log: line.log,
     lastSeq: line.seq,
     keepSeq: keptOf(line),
@@ -132,13 +132,13 @@ async function sweepSome(
     await statement(countErasure, [tenant]);
   }
   const after = new Map(ends.map(({ log, seq }) => [log, seq]));
-  const now = lines.map((line): Unseen => ({ ...line, seq: after.get(line.log) ?? line.seq }));
+  const now = lines.map((line): UnseenLog => ({ ...line, seq: after.get(line.log) ?? line.seq }));
   await removeEmpty(driver, statement, now);
   return now.filter((line) => line.seq > keptOf(line)).map(({ session }) => session);
 }
 
 /** Deletes empty logs; one that a fork still names only detaches from its ancestors. */
-async function removeEmpty(driver: Driver, statement: Statement, lines: readonly Unseen[]): Promise<void> {
+async function removeEmpty(driver: Driver, statement: Statement, lines: readonly UnseenLog[]): Promise<void> {
   const { tenant } = driver;
   const empty = lines.filter(({ shared, seq, fork_seq: forkSeq }) => shared === null && seq <= forkSeq);
   const gone = empty.filter(({ named }) => !named).map(({ log }) => log);

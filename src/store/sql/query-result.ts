@@ -26,7 +26,7 @@ export const endedQuery = (cause?: unknown): SkeinError =>
   new SkeinError("unavailable", "query: aborted", { cause });
 
 /** The result of a query. */
-export interface Answer {
+export interface QueryRows {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly unknown[])[];
 }

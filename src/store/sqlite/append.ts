@@ -12,7 +12,7 @@ import {
   missingForkPoint,
   missingIndex,
   type LogFacts,
-  type Refusal,
+  type AppendRefusal,
 } from "../judge.ts";
 import { state } from "../sql/log-state.ts";
 import type { AppendedPart, Draft, IndexEntry, Outcome, Part, StoreWorld } from "../port.ts";
@@ -78,7 +78,7 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
   const heads = new Map<number, HeadRow>();
   let version: unknown;
 
-  function check(part: Part): Target | Refusal {
+  function check(part: Part): Target | AppendRefusal {
     const { session } = part;
     const line = logs.find(session);
     const head = line === undefined ? null : headOf(line.id);

@@ -5,7 +5,7 @@ import { bytesIn, piecesOf, takePieces, unreferredMs } from "../blob-pieces.ts";
 import type { Chunks } from "../port.ts";
 import { dropLostBlob, loseBlob, loseBlobs, markUnscrubbed } from "./erase.ts";
 import type { SegmentWriter } from "./segment-write.ts";
-import type { Writer } from "./writer.ts";
+import type { SqliteWriter } from "./writer.ts";
 
 /** Records deleted, and pages freed, in one transaction; a few milliseconds. */
 const sweepRowsMax = 500;
@@ -15,7 +15,7 @@ const vacuumPagesMax = 128;
 
 export async function putBlob(
   database: DatabaseSync,
-  writer: Writer,
+  writer: SqliteWriter,
   tenant: string,
   { hash, putAt }: { readonly hash: string; readonly putAt: number },
   chunks: Chunks,
@@ -91,7 +91,7 @@ export function readBlob(
  */
 export async function sweep(
   database: DatabaseSync,
-  writer: Writer,
+  writer: SqliteWriter,
   options: { readonly now: number; readonly forget: () => void; readonly segmentWriter: SegmentWriter },
 ): Promise<void> {
   const { now, forget, segmentWriter } = options;
@@ -139,14 +139,14 @@ function sweepBlob(database: DatabaseSync, putBefore: number): boolean {
 }
 
 /** Deletes the chunks of deleted blobs, a few at a time. */
-async function dropLost(database: DatabaseSync, writer: Writer): Promise<void> {
+async function dropLost(database: DatabaseSync, writer: SqliteWriter): Promise<void> {
   await writer.steps(() => dropLostBlob(database), { weight: chunkWeight * 8 });
 }
 
 /** Deletes a blob that no record refers to, complete or not. */
 export async function dropUnreferred(
   database: DatabaseSync,
-  writer: Writer,
+  writer: SqliteWriter,
   tenant: string,
   hash: string,
 ): Promise<void> {
@@ -156,12 +156,12 @@ export async function dropUnreferred(
 }
 
 /** Returns all free pages to the file system, a few at a time. */
-export async function shrink(database: DatabaseSync, writer: Writer): Promise<void> {
+export async function shrink(database: DatabaseSync, writer: SqliteWriter): Promise<void> {
   await writer.steps(() => vacuum(database), { weight: vacuumWeight });
 }
 
 /** For many small gains in a row: the next one reuses free pages, until they are worth a step. */
-export async function shrinkIfMuch(database: DatabaseSync, writer: Writer): Promise<void> {
+export async function shrinkIfMuch(database: DatabaseSync, writer: SqliteWriter): Promise<void> {
   if (freePages(database) >= vacuumPagesMax) await shrink(database, writer);
 }
 

@@ -4,12 +4,12 @@ import { SkeinError } from "../../core/error.ts";
 import { parseLogId, type LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Store, StoreWorld } from "../port.ts";
-import { sqliteBusy, waitForLock, type Connection } from "./connection.ts";
+import { sqliteBusy, waitForLock, type SqliteConnection } from "./connection.ts";
 import { segmentFaults } from "./segment-check.ts";
 import type { Segments } from "./segments.ts";
 
 export interface CheckContext {
-  readonly connection: Connection;
+  readonly connection: SqliteConnection;
   readonly segments: Segments;
   readonly world: StoreWorld;
 }
@@ -28,7 +28,7 @@ export async function faults({ connection, segments, world }: CheckContext): Pro
  * another program may have changed: only a read refreshes it. Nothing is written in between, because both see
  * one state of the file.
  */
-function damageIn(database: Connection["database"]): readonly string[] {
+function damageIn(database: SqliteConnection["database"]): readonly string[] {
   database.exec("BEGIN");
   try {
     database.prepare("SELECT rowid FROM search WHERE search MATCH 'x' LIMIT 1").get();
@@ -130,7 +130,7 @@ function sessionIn(text: string): LogId | null {
  * After a failed fsync the kernel may count pages of the -wal file as written that never reached the disk,
  * and still read them from memory. Copied to the main file and synced there, they are safe to build upon.
  */
-function rewriteTail({ database }: Connection): void {
+function rewriteTail({ database }: SqliteConnection): void {
   const row = database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
   if (row?.["busy"] !== 0) throw Object.assign(new Error("database is locked"), { errcode: sqliteBusy });
 }

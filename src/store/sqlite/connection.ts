@@ -30,7 +30,7 @@ const sqliteVersionMin = [3, 51, 3] as const;
 /** SQLite's code for a lock that another connection holds. */
 export const sqliteBusy = 5;
 
-export interface Connection {
+export interface SqliteConnection {
   readonly database: DatabaseSync;
   readonly path: string;
   /** True if an earlier process met an I/O error and the file was not verified since. */
@@ -55,7 +55,7 @@ export interface ConnectionOptions {
   readonly tenant: string;
 }
 
-export async function connect(options: ConnectionOptions): Promise<Connection> {
+export async function connect(options: ConnectionOptions): Promise<SqliteConnection> {
   checkVersion();
   const { path, create } = options;
   if (!create && !existsSync(path)) {
@@ -113,7 +113,7 @@ function refuseJournal(path: string): void {
   }
 }
 
-function connection(database: DatabaseSync, path: string): Connection {
+function connection(database: DatabaseSync, path: string): SqliteConnection {
   const marker = `${path}-suspect`;
   let poisoned: SkeinError | null = null;
   const isThere = stays(path);

@@ -9,7 +9,7 @@ import { lostChunksAtOnce } from "../blob-pieces.ts";
 import { tooManyErased } from "../judge.ts";
 import type { AppendedPart, Part } from "../port.ts";
 import { joinStretches } from "../sql/stretch.ts";
-import type { Line, Logs } from "./log.ts";
+import type { LogLine, Logs } from "./log.ts";
 import type { Ranges, SegmentWriter } from "./segment-write.ts";
 
 export interface Eraser {
@@ -52,7 +52,7 @@ export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: Se
   }
 
   /** Of a log as it reads them; returns the number of erased contents. */
-  function eraseOf(line: Line, headSeq: number, ranges: Ranges, most: number): number {
+  function eraseOf(line: LogLine, headSeq: number, ranges: Ranges, most: number): number {
     const own = new Map<number, [number, number][]>();
     const asked = ranges.map(([first, last]) => ({ log: line.id, first, last }));
     for (const { first, last } of joinStretches(asked)) {

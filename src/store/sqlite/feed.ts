@@ -10,14 +10,14 @@ import { feedOfProjections, makePositionedFeed, notAPosition } from "../feed-pos
 import type { FeedSource, SourcePage } from "../feed-position.ts";
 import type { Store } from "../port.ts";
 import type { Logs } from "./log.ts";
-import { whole, type Reader, type Row } from "./read.ts";
+import { whole, type Reader, type RecordColumns } from "./read.ts";
 import type { Segments } from "./segments.ts";
 import { stuck } from "../paging.ts";
 
 /** Rows fetched at once; between fetches the page's bytes are counted. */
 const fetchRowsMax = 256;
 
-type FeedRow = [...Required<Row>, position: number];
+type FeedRow = [...Required<RecordColumns>, position: number];
 type Run = [position: number, log: number, seq: number, count: number];
 type Arrival = [position: number, log: number, fromSeq: number, toSeq: number];
 
@@ -111,7 +111,7 @@ function makeSource(database: DatabaseSync, context: FeedParts): FeedSource {
     }
     for (const row of rows) {
       if (row[15] >= runsEnd) break;
-      const record = () => reader.recordOf(row.slice(0, 15) as Row);
+      const record = () => reader.recordOf(row.slice(0, 15) as RecordColumns);
       found.set(row[15], { position: row[15], log: row[0], seq: row[1], record });
     }
     return [...found.values()].toSorted((a, b) => a.position - b.position);

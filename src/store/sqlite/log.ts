@@ -6,7 +6,7 @@ import type { LogId, SessionId } from "../../core/ids.ts";
 import type { Head } from "../port.ts";
 
 /** The immutable facts of a log. */
-export interface Line {
+export interface LogLine {
   readonly id: number;
   /** The log that holds the record at `forkSeq`; null without a shared prefix. */
   readonly base: number | null;
@@ -21,7 +21,7 @@ export interface Stretch {
 }
 
 /** A log, visible or not: `dropped` as in the schema. */
-export interface AnyLine extends Line {
+export interface AnyLine extends LogLine {
   readonly dropped: number;
   readonly copy: boolean;
   /** Null, unless more of it is being received than is visible. */
@@ -43,15 +43,15 @@ export interface HeadRow {
 
 export interface Logs {
   /** The log, unless it does not exist or was deleted. */
-  find(session: LogId): Line | undefined;
+  find(session: LogId): LogLine | undefined;
   /** The log, also if it was deleted, is a prefix, or is being received. */
   findAny(session: LogId): AnyLine | undefined;
   /** The base of this log, on a walk up a lineage of so many steps. */
-  baseOf(line: Line, walked: number): Line | null;
+  baseOf(line: LogLine, walked: number): LogLine | null;
   headRow(id: number): HeadRow | undefined;
   head(session: LogId): Head | undefined;
   /** The stretches that hold `fromSeq` to `toSeq`, in order. */
-  stretches(line: Line, fromSeq: number, toSeq: number): readonly Stretch[];
+  stretches(line: LogLine, fromSeq: number, toSeq: number): readonly Stretch[];
   sessionOf(id: number): LogId;
   /** Drops what a rolled-back transaction may have cached. */
   forget(): void;
@@ -98,10 +98,10 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
   );
   for (const statement of [byName, byId, upward, headById, fullHead, anyByName])
     statement.setReturnArrays(true);
-  const names = new Map<LogId, Line>();
-  const lines = new Map<number, Line & { readonly session: LogId }>();
+  const names = new Map<LogId, LogLine>();
+  const lines = new Map<number, LogLine & { readonly session: LogId }>();
 
-  function lineOf(id: number, walked = 0): Line & { readonly session: LogId } {
+  function lineOf(id: number, walked = 0): LogLine & { readonly session: LogId } {
     const known = lines.get(id);
     if (known !== undefined) return known;
     if (lines.size >= cacheMax) lines.clear();
@@ -114,7 +114,7 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
     return line;
   }
 
-  function baseOf(line: Line, walked: number): Line | null {
+  function baseOf(line: LogLine, walked: number): LogLine | null {
     if (line.base === null) return null;
     const base = lineOf(line.base, walked);
     // A base holds the record at the fork point, so it begins before it. Otherwise the lineage is a cycle.
@@ -122,7 +122,7 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
     throw new SkeinError("corrupt", `log ${line.id} shares no record with its parent log ${base.id}`);
   }
 
-  function find(session: LogId): Line | undefined {
+  function find(session: LogId): LogLine | undefined {
     const known = names.get(session);
     if (known !== undefined) return known;
     const row = byName.get(tenant, session) as unknown as [number, number | null, number] | undefined;
@@ -169,7 +169,7 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
     stretches(line, fromSeq, toSeq) {
       const found: Stretch[] = [];
       let upTo = toSeq;
-      let at: Line = line;
+      let at: LogLine = line;
       for (let walked = 1; upTo >= fromSeq; walked++) {
         const ownFrom = Math.max(fromSeq, at.forkSeq + 1);
         if (upTo >= ownFrom) found.push({ log: at.id, fromSeq: ownFrom, toSeq: upTo });

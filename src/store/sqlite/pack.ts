@@ -10,12 +10,12 @@ import type { LogId } from "../../core/ids.ts";
 import type { PackResult } from "../port.ts";
 import type { DriverParts } from "./append.ts";
 import type { AnyLine, Stretch } from "./log.ts";
-import { whole, type Row } from "./read.ts";
-import { pack, type PackedRow, type Packing, type Range } from "./segment.ts";
+import { whole, type RecordColumns } from "./read.ts";
+import { pack, type PackedRow, type PackedSegment, type SegmentRange } from "./segment.ts";
 import { runsOf } from "./segment-write.ts";
 import type { Segment } from "./segments.ts";
 import { shrinkIfMuch } from "./blobs.ts";
-import type { Writer } from "./writer.ts";
+import type { SqliteWriter } from "./writer.ts";
 import { stuck } from "../paging.ts";
 
 /** The most that one segment packs: larger ones are smaller on disk, and slower to read in part. */
@@ -30,11 +30,11 @@ const stepWeight = 64;
 
 export interface PackContext extends DriverParts {
   readonly database: DatabaseSync;
-  readonly writer: Writer;
+  readonly writer: SqliteWriter;
 }
 
 /** Records to pack into a segment. */
-interface Batch extends Range {
+interface Batch extends SegmentRange {
   readonly log: number;
   /** The first unpacked one, and the hash of the record before it. */
   readonly freshSeq: number;
@@ -142,7 +142,7 @@ function readFresh(
   let bytes = joined.reduce((sum, one) => sum + bytesIn(one), 0);
   for (let next = fromSeq; next <= toSeq && bytes < rangeBytes;) {
     const count = Math.min(fetchRows, Math.max(1, rangeRecords - joined.length - found.length));
-    const rows = select.all(log, next, toSeq, count) as unknown as [number, ...Required<Row>][];
+    const rows = select.all(log, next, toSeq, count) as unknown as [number, ...Required<RecordColumns>][];
     for (const [position, ...row] of rows) {
       if (row[1] !== next || bytes >= rangeBytes) break;
       found.push({ position, row });
@@ -174,7 +174,7 @@ const freshIn = ({ rows, freshSeq }: Batch): readonly PackedRow[] =>
   rows.filter(({ row }) => row[1] >= freshSeq);
 
 /** In the transaction. False, and nothing changes, if anything differs from what was read. */
-function putInPlace(context: PackContext, session: LogId, batch: Batch, packing: Packing): boolean {
+function putInPlace(context: PackContext, session: LogId, batch: Batch, packing: PackedSegment): boolean {
   const { logs, segments, segmentWriter } = context;
   const { log, freshSeq, toSeq, last, instead } = batch;
   const isSameLog = packable(context, session)?.id === log;

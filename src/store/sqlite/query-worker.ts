@@ -13,7 +13,7 @@ import {
   rowBytes,
   describeError,
   tooMuch,
-  type Answer,
+  type QueryRows,
   severalStatements,
   tooManyRows,
   viewNames,
@@ -29,7 +29,7 @@ export interface QueryRequest {
   readonly bytesMax: number;
 }
 
-export type QueryAnswer = Answer | { readonly error: string; readonly hint: string };
+export type QueryAnswer = QueryRows | { readonly error: string; readonly hint: string };
 
 /** SQLite's code for a value that is too long. */
 const sqliteTooBig = 18;

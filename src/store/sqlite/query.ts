@@ -1,7 +1,13 @@
 /** Read-only SQL over the documented views, outside of this process so that a slow query blocks nothing. */
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
-import { endedQuery, failedQuery, slowQuery, type Answer, type QueryOptions } from "../sql/query-result.ts";
+import {
+  endedQuery,
+  failedQuery,
+  slowQuery,
+  type QueryRows,
+  type QueryOptions,
+} from "../sql/query-result.ts";
 import type { StoreWorld } from "../port.ts";
 import { runApart } from "./apart.ts";
 import type { QueryAnswer, QueryRequest } from "./query-worker.ts";
@@ -10,7 +16,7 @@ export async function query(
   path: string,
   sql: string,
   options: QueryOptions & { readonly world: StoreWorld },
-): Promise<Answer> {
+): Promise<QueryRows> {
   // The worker's file has the extension of this one: .ts in a checkout, .js in the package.
   const file = new URL(
     import.meta.url.endsWith(".ts") ? "./query-worker.ts" : "./query-worker.js",

@@ -18,7 +18,7 @@ export interface Reader {
   read(session: LogId, range: ReadRange): Promise<readonly StoredRecord[]>;
   keyed(session: LogId, key: string): number | undefined;
   seqAt(session: LogId, at: number): number;
-  recordOf(row: Row): StoredRecord;
+  recordOf(row: RecordColumns): StoredRecord;
   /** Records of one log between two positions, in order, packed or not. */
   along(stretch: Stretch, ask: () => number): Generator<readonly StoredRecord[]>;
   /** Of a log's own record, packed or not. */
@@ -28,7 +28,7 @@ export interface Reader {
 const header = "log, seq, at, type, v, actor, turn, cause, key, body, content_hash, content_bytes, hash";
 export const whole = `${header}, salt, content`;
 
-export type Row = [
+export type RecordColumns = [
   log: number,
   seq: number,
   at: number,
@@ -49,7 +49,7 @@ export type Row = [
 /** SQLite has no infinity among its integers. */
 const lastSeq = (...seqs: readonly number[]): number => Math.min(Number.MAX_SAFE_INTEGER, ...seqs);
 
-function makeRecordOf(logs: Logs, names: Names): (row: Row) => StoredRecord {
+function makeRecordOf(logs: Logs, names: Names): (row: RecordColumns) => StoredRecord {
   return (row) => {
     const [log, seq, at, type, v, actor, turn, cause, key, body] = row;
     const { 10: contentHash, 11: contentBytes, 12: hash, 13: salt, 14: content } = row;
@@ -144,7 +144,7 @@ export function makeReader(
         continue;
       }
       const count = Math.min(fetchRowsMax, ask());
-      const rows = select.all(stretch.log, left.fromSeq, left.toSeq, count) as unknown as Row[];
+      const rows = select.all(stretch.log, left.fromSeq, left.toSeq, count) as unknown as RecordColumns[];
       const last = rows.at(-1);
       if (rows[0]?.[1] !== edge && segments.at(stretch.log, edge) !== undefined) continue;
       if (last === undefined) {
@@ -180,7 +180,7 @@ export function makeReader(
       const segment = segments.at(stretch.log, reverse ? left.toSeq : left.fromSeq);
       if (segment === undefined) {
         const { log, fromSeq, toSeq } = windowOf(left, reverse);
-        const rows = select.all(log, fromSeq, toSeq, list, ask()) as unknown as Row[];
+        const rows = select.all(log, fromSeq, toSeq, list, ask()) as unknown as RecordColumns[];
         if (segments.at(log, fromSeq) !== undefined) continue;
         yield rows.map(recordOf);
         left = rest(left, reverse, { log, fromSeq, toSeq });

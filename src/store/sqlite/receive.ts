@@ -26,12 +26,12 @@ import { recordColumns, type Appender, type DriverParts } from "./append.ts";
 import { isConstraint } from "./connection.ts";
 import { hexOf, type AnyLine } from "./log.ts";
 import { deleteAbove, shrink } from "./blobs.ts";
-import type { Writer } from "./writer.ts";
+import type { SqliteWriter } from "./writer.ts";
 
 /** The methods of the port, through the one write path. */
 export const receptions = (
   database: DatabaseSync,
-  writer: Writer,
+  writer: SqliteWriter,
   receiver: Receiver,
 ): Pick<Store, "receive" | "put" | "finish" | "discard"> => ({
   receive: (reception) => writer.run(() => receiver.receive(reception)),

@@ -3,8 +3,8 @@ import type { DatabaseSync } from "node:sqlite";
 import type { SessionId } from "../../core/ids.ts";
 import type { SessionStatus } from "../../core/session/lifecycle.ts";
 import type { DueRow, IndexEntry, RunMatch, ScheduledRow, ServerRow, Store, WorkerRow } from "../port.ts";
-import { asCopy, goneMs, hasSchedule, type Scheduling } from "../worker-rows.ts";
-import type { Writer } from "./writer.ts";
+import { asCopy, goneMs, hasSchedule, type WorkerStore } from "../worker-rows.ts";
+import type { SqliteWriter } from "./writer.ts";
 
 export interface Schedule {
   /** With each change of the index, in its transaction. */
@@ -82,9 +82,9 @@ interface ScheduleInput {
 
 export function schedules(
   database: DatabaseSync,
-  writer: Writer,
+  writer: SqliteWriter,
   { tenant, now, look }: ScheduleInput,
-): Scheduling {
+): WorkerStore {
   const next = database.prepare("SELECT min(due) FROM schedule WHERE tenant = ? AND due > ?");
   const held = database.prepare(
     `SELECT ${columns} FROM leases e CROSS JOIN logs l ON l.id = e.log LEFT JOIN schedule s ON s.log = e.log

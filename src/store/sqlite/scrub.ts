@@ -5,16 +5,16 @@
  * until the last step is done.
  */
 import type { StoreWorld } from "../port.ts";
-import { busyTimeoutMs, isBusy, sqliteBusy, waitForLock, type Connection } from "./connection.ts";
+import { busyTimeoutMs, isBusy, sqliteBusy, waitForLock, type SqliteConnection } from "./connection.ts";
 import { unscrubbed } from "./erase.ts";
 import type { SegmentWriter } from "./segment-write.ts";
 import { sweep } from "./blobs.ts";
 import { vacuumStore } from "./vacuum.ts";
-import type { Writer } from "./writer.ts";
+import type { SqliteWriter } from "./writer.ts";
 
-export interface Scrubbing {
-  readonly connection: Connection;
-  readonly writer: Writer;
+export interface ScrubDeps {
+  readonly connection: SqliteConnection;
+  readonly writer: SqliteWriter;
   readonly world: StoreWorld;
   readonly lockWaitMs: number;
   /** Drops the cached logs. */
@@ -30,14 +30,14 @@ const mergePages = 16;
 const mergeWeight = 16;
 
 /** Harmless if there is nothing to scrub. */
-export async function scrub(scrubbing: Scrubbing): Promise<void> {
+export async function scrub(scrubbing: ScrubDeps): Promise<void> {
   // Also sweeps for a process that deleted something and died before its sweep.
   if (unscrubbed(scrubbing.connection.database) !== null) await sweepDeleted(scrubbing);
   await scrubFile(scrubbing);
 }
 
 /** Sweeps deleted data. If a reader blocks the scrub, it stays due. */
-export async function sweepAndScrub(scrubbing: Scrubbing): Promise<void> {
+export async function sweepAndScrub(scrubbing: ScrubDeps): Promise<void> {
   await sweepDeleted(scrubbing);
   try {
     await scrubFile(scrubbing);
@@ -46,10 +46,10 @@ export async function sweepAndScrub(scrubbing: Scrubbing): Promise<void> {
   }
 }
 
-const sweepDeleted = ({ connection, writer, world, forget, segmentWriter }: Scrubbing): Promise<void> =>
+const sweepDeleted = ({ connection, writer, world, forget, segmentWriter }: ScrubDeps): Promise<void> =>
   sweep(connection.database, writer, { now: world.now(), forget, segmentWriter });
 
-async function scrubFile(scrubbing: Scrubbing): Promise<void> {
+async function scrubFile(scrubbing: ScrubDeps): Promise<void> {
   const { connection, writer } = scrubbing;
   const { database, guard } = connection;
   const note = guard(() => unscrubbed(database));
@@ -70,7 +70,7 @@ async function scrubFile(scrubbing: Scrubbing): Promise<void> {
 }
 
 /** Deleted words stay in older segments of the index, until these are merged into one. */
-async function mergeSearch({ connection, writer }: Scrubbing): Promise<void> {
+async function mergeSearch({ connection, writer }: ScrubDeps): Promise<void> {
   const { database } = connection;
   const merge = database.prepare("INSERT INTO search (search, rank) VALUES ('merge', ?)");
   const reset = database.prepare("INSERT OR REPLACE INTO last_row (id) VALUES (1)");
@@ -93,7 +93,7 @@ async function mergeSearch({ connection, writer }: Scrubbing): Promise<void> {
 }
 
 /** Moves all pages of the -wal file to the main file and empties it; waits for readers of it. */
-async function emptyWal({ connection, world, lockWaitMs }: Scrubbing): Promise<void> {
+async function emptyWal({ connection, world, lockWaitMs }: ScrubDeps): Promise<void> {
   const { path, guard } = connection;
   await waitForLock({ world, lockWaitMs, path }, () => guard(() => truncateWal(connection)));
 }
@@ -102,7 +102,7 @@ async function emptyWal({ connection, world, lockWaitMs }: Scrubbing): Promise<v
  * Most pages move without the writer lock, and the rest is tried only briefly, so that no writer waits for
  * it.
  */
-function truncateWal({ database }: Connection): void {
+function truncateWal({ database }: SqliteConnection): void {
   const [, pages = 0, moved = 0] = progress(database, "PASSIVE");
   if (moved < pages) throw busy();
   database.exec(`PRAGMA busy_timeout=${truncateWaitMs}`);
@@ -118,7 +118,7 @@ function truncateWal({ database }: Connection): void {
 const truncateWaitMs = 2;
 
 /** The result of a checkpoint: whether it was blocked, pages in the -wal file, and pages moved. */
-function progress(database: Connection["database"], mode: "PASSIVE" | "TRUNCATE"): readonly number[] {
+function progress(database: SqliteConnection["database"], mode: "PASSIVE" | "TRUNCATE"): readonly number[] {
   const row = database.prepare(`PRAGMA wal_checkpoint(${mode})`).get();
   return Object.values(row ?? {}).map(Number);
 }

@@ -1,7 +1,7 @@
 /** Writes segments: new ones, without some contents, and truncated. Each call runs within a transaction. */
 import type { DatabaseSync } from "node:sqlite";
 import { insertCosts } from "./packed-costs.ts";
-import { packAtOnce, type PackedRow, type Packing, type Range } from "./segment.ts";
+import { packAtOnce, type PackedRow, type PackedSegment, type SegmentRange } from "./segment.ts";
 import { keyNumber, type Segment, type Segments } from "./segments.ts";
 
 export interface SegmentWriter {
@@ -9,7 +9,11 @@ export interface SegmentWriter {
    * Adds a segment and removes its records from the table, from this position on; the earlier ones were in
    * the segment it replaces.
    */
-  add(range: Range, packing: Packing, from: { readonly seq: number; readonly instead: Segment | null }): void;
+  add(
+    range: SegmentRange,
+    packing: PackedSegment,
+    from: { readonly seq: number; readonly instead: Segment | null },
+  ): void;
   /**
    * Rewrites the segments of a log without the contents and salts in these ranges, which are sorted and
    * disjoint. Returns the feed positions of the erased ones. Stops once there are more than `most`.
@@ -52,7 +56,7 @@ const insertCalls = `INSERT INTO packed_calls (log, call, seq, at, type, tool, e
 export function makeSegmentWriter(database: DatabaseSync, segments: Segments): SegmentWriter {
   const sql = prepared(database);
 
-  function insert({ rows }: Range, packing: Packing): void {
+  function insert({ rows }: SegmentRange, packing: PackedSegment): void {
     const [first, last] = [rows[0]?.row, rows.at(-1)?.row];
     if (first === undefined || last === undefined) throw new Error("invariant: a segment holds a record");
     const bytes = rows.reduce((sum, { row }) => sum + (row[14] === null ? 0 : (row[11] ?? 0)), 0);
@@ -60,7 +64,7 @@ export function makeSegmentWriter(database: DatabaseSync, segments: Segments): S
   }
 
   /** Within a transaction no other process can remove it. */
-  function unpack(segment: Segment): Range {
+  function unpack(segment: Segment): SegmentRange {
     const found = segments.unpacked(segment);
     if (found === undefined) throw new Error("invariant: the segment was just found");
     return found;
@@ -126,7 +130,7 @@ export function makeSegmentWriter(database: DatabaseSync, segments: Segments): S
     cut(log, keepSeq) {
       const segment = segments.upTo(log, Number.MAX_SAFE_INTEGER);
       if (segment === undefined || segment.toSeq <= keepSeq) return null;
-      let unpacked: Range;
+      let unpacked: SegmentRange;
       try {
         unpacked = unpack(segment);
       } catch {

@@ -11,7 +11,7 @@
  * The other hashes are not stored: they are computed from the previous ones, see `hashes` in segments.ts.
  */
 import { constants, zstdCompress, zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import type { Row } from "./read.ts";
+import type { RecordColumns } from "./read.ts";
 
 const form = 1;
 const frameAt = 5;
@@ -22,16 +22,16 @@ export const groupRecords = 16;
 /** A record with all its columns, and its feed position. */
 export interface PackedRow {
   readonly position: number;
-  readonly row: Required<Row>;
+  readonly row: Required<RecordColumns>;
 }
 
 /** A range of a log, dense, and the hash of the record before its first. */
-export interface Range {
+export interface SegmentRange {
   readonly rows: readonly PackedRow[];
   readonly before: Uint8Array;
 }
 
-export interface Packing {
+export interface PackedSegment {
   readonly heads: Uint8Array;
   readonly contents: Uint8Array;
 }
@@ -45,7 +45,7 @@ interface Loose {
 }
 
 /** Unpacked, without contents. Each column has one entry per record. */
-export interface Heads {
+export interface SegmentHeads {
   readonly count: number;
   readonly positions: Float64Array;
   readonly at: Float64Array;
@@ -79,7 +79,7 @@ export interface Contents {
   readonly saltAt: Float64Array;
 }
 
-export const hasContent = (heads: Heads, place: number): boolean => (heads.saltBytes[place] ?? 0) > 0;
+export const hasContent = (heads: SegmentHeads, place: number): boolean => (heads.saltBytes[place] ?? 0) > 0;
 
 const numbersOf = (rows: readonly PackedRow[]): number[] => {
   const columns = rows.map(({ position, row }, place): number[] => {
@@ -113,7 +113,7 @@ const numbersOf = (rows: readonly PackedRow[]): number[] => {
 const zigzag = (number: number): number => (number < 0 ? -2 * number - 1 : 2 * number);
 export const unzigzag = (number: number): number => (number % 2 === 1 ? -(number + 1) / 2 : number / 2);
 
-function loose({ rows, before }: Range): Loose {
+function loose({ rows, before }: SegmentRange): Loose {
   const records = rows.map(({ row }) => row);
   const columns = Buffer.concat([
     varints(numbersOf(rows)),
@@ -145,13 +145,13 @@ const levelApart = 15;
 /** For within a transaction. */
 const levelAtOnce = 5;
 
-export async function pack(range: Range): Promise<Packing> {
+export async function pack(range: SegmentRange): Promise<PackedSegment> {
   const { columns, tail, texts, salts } = loose(range);
   const [heads, contents] = await Promise.all([compress(columns), compress(texts)]);
   return joined({ heads, tail, contents, salts });
 }
 
-export function packAtOnce(range: Range): Packing {
+export function packAtOnce(range: SegmentRange): PackedSegment {
   const { columns, tail, texts, salts } = loose(range);
   const heads = zstdCompressSync(columns, settings(levelAtOnce, columns));
   const contents = zstdCompressSync(texts, settings(levelAtOnce, texts));
@@ -168,7 +168,7 @@ const compress = (bytes: Buffer): Promise<Buffer> =>
     });
   });
 
-function joined(parts: { heads: Buffer; tail: Buffer; contents: Buffer; salts: Buffer }): Packing {
+function joined(parts: { heads: Buffer; tail: Buffer; contents: Buffer; salts: Buffer }): PackedSegment {
   const front = Buffer.alloc(frameAt);
   front[0] = form;
   front.writeUInt32BE(parts.heads.length, 1);
@@ -181,7 +181,7 @@ function joined(parts: { heads: Buffer; tail: Buffer; contents: Buffer; salts: B
 }
 
 /** Throws if it is corrupt. */
-export function unpackHeads(bytes: Uint8Array): Heads {
+export function unpackHeads(bytes: Uint8Array): SegmentHeads {
   const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   if (whole[0] !== form) throw new Error(`unknown segment format ${whole[0] ?? "(empty)"}`);
   const end = frameAt + whole.readUInt32BE(1);
@@ -208,7 +208,7 @@ export function unpackHeads(bytes: Uint8Array): Heads {
   return { ...header, ...lengths, bodyAt, bodies, keyAt, hashAt, tail, groupsAt };
 }
 
-export function unpackContents(heads: Heads, bytes: Uint8Array): Contents {
+export function unpackContents(heads: SegmentHeads, bytes: Uint8Array): Contents {
   const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   const end = 4 + whole.readUInt32BE(0);
   const texts = zstdDecompressSync(whole.subarray(4, end));

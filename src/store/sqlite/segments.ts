@@ -5,9 +5,9 @@ import { SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
 import { errorText } from "../../core/first-error.ts";
 import { hexOf } from "./log.ts";
-import type { Row } from "./read.ts";
+import type { RecordColumns } from "./read.ts";
 import { groupRecords, hasContent, isGroupEnd, unpackContents, unpackHeads, unzigzag } from "./segment.ts";
-import type { Contents, Heads, PackedRow, Range } from "./segment.ts";
+import type { Contents, SegmentHeads, PackedRow, SegmentRange } from "./segment.ts";
 
 /** The location of a segment, without its data. Immutable: a rewritten one is another segment. */
 export interface Segment {
@@ -33,7 +33,7 @@ export interface Segments {
   /** Its records between two positions, in order; of these types only. */
   records(segment: Segment, range: RecordRange): StoredRecord[];
   /** All of it, as packed; undefined if another has replaced it. */
-  unpacked(segment: Segment): Range | undefined;
+  unpacked(segment: Segment): SegmentRange | undefined;
   record(log: number, seq: number): StoredRecord | undefined;
   positionOf(log: number, seq: number): number | undefined;
   /** The time of a packed record; the time of the whole segment if the difference cannot matter. */
@@ -57,7 +57,7 @@ export interface RecordRange {
 }
 
 interface OpenSegment {
-  readonly heads: Heads;
+  readonly heads: SegmentHeads;
   contents: Contents | null;
   /** As far as they were asked for. */
   readonly hashes: (string | undefined)[];
@@ -181,7 +181,7 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
 
   type Head = ReturnType<typeof headOf>;
 
-  const keptHash = ({ tail, groupsAt }: Heads, group: number): string =>
+  const keptHash = ({ tail, groupsAt }: SegmentHeads, group: number): string =>
     tail.toString("hex", groupsAt + group * 32, groupsAt + group * 32 + 32);
 
   /** Stored for the last record of each group; for any other computed from the previous one. */
@@ -267,13 +267,13 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
     return found;
   }
 
-  function unpacked(segment: Segment): Range | undefined {
+  function unpacked(segment: Segment): SegmentRange | undefined {
     const opened = open(segment, true);
     if (opened === undefined) return undefined;
     const { heads } = opened;
     const rows = Array.from({ length: heads.count }, (_, place): PackedRow => {
       const record = recordOf(segment, opened, place, true);
-      const row: Required<Row> = [
+      const row: Required<RecordColumns> = [
         segment.log,
         record.seq,
         record.at,

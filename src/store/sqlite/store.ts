@@ -12,7 +12,7 @@ import type { Durability, Store, StoreStats, StoreWorld } from "../port.ts";
 import { partsFlaw } from "../judge.ts";
 import { makeAppender } from "./append.ts";
 import { faults, regainTrust } from "./check.ts";
-import { connect, type Connection } from "./connection.ts";
+import { connect, type SqliteConnection } from "./connection.ts";
 import {
   endingWith,
   everyLog,
@@ -37,7 +37,7 @@ import { scrub, sweepAndScrub } from "./scrub.ts";
 import { dropUnreferred, putBlob, readBlob } from "./blobs.ts";
 import { schedules } from "./schedule.ts";
 import { makeWatch } from "./watch.ts";
-import { makeWriter, type Writer } from "./writer.ts";
+import { makeWriter, type SqliteWriter } from "./writer.ts";
 import { withProgress } from "../paging.ts";
 
 export interface SqliteOptions {
@@ -153,7 +153,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
 }
 
 /** Reads under the guard of the connection. */
-function makeLook(guard: Connection["guard"]) {
+function makeLook(guard: SqliteConnection["guard"]) {
   return async <T>(work: () => T | Promise<T>): Promise<T> => {
     try {
       return await guard(work);
@@ -180,13 +180,13 @@ function openParts(database: DatabaseSync, tenant: string, world: StoreWorld) {
 const renewal = `UPDATE leases SET until_ms = ?
   WHERE log = (SELECT id FROM logs WHERE id = ? AND epoch = ? AND dropped = 0)`;
 
-function workspaceOf({ database }: Connection): WorkspaceId {
+function workspaceOf({ database }: SqliteConnection): WorkspaceId {
   const row = database.prepare("SELECT value FROM meta WHERE key = 'workspace'").get();
   return parseLogId(String(row?.["value"])) as WorkspaceId;
 }
 
 /** Records this version, unless a later one was here. */
-async function keepProgram({ database }: Connection, writer: Writer): Promise<string> {
+async function keepProgram({ database }: SqliteConnection, writer: SqliteWriter): Promise<string> {
   const row = database.prepare("SELECT value FROM meta WHERE key = 'program'").get();
   const newest = row?.["value"];
   if (typeof newest === "string" && !isLater(version, newest)) return newest;
@@ -196,7 +196,7 @@ async function keepProgram({ database }: Connection, writer: Writer): Promise<st
   return version;
 }
 
-function clearDerived({ database }: Connection): void {
+function clearDerived({ database }: SqliteConnection): void {
   for (const table of ["snapshots", "item_rows"]) database.exec(`DELETE FROM ${table}`);
   database.exec(
     "INSERT INTO search (search) VALUES ('delete-all'); DELETE FROM meta WHERE key = 'projected'",
@@ -206,7 +206,7 @@ function clearDerived({ database }: Connection): void {
 /**
  * The write-ahead log counts as part of the main file: the -wal file itself grows and shrinks with the work.
  */
-function databaseBytes({ database }: Connection): number {
+function databaseBytes({ database }: SqliteConnection): number {
   const one = (name: string): number => Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
   return one("page_count") * one("page_size");
 }
@@ -216,7 +216,7 @@ function fileBytes(path: string): number {
   return size(path) + size(`${path}-wal`);
 }
 
-function stats({ database, path }: Connection, durability: Durability): StoreStats {
+function stats({ database, path }: SqliteConnection, durability: Durability): StoreStats {
   const one = (sql: string): number => Number(Object.values(database.prepare(sql).get() ?? {})[0] ?? 0);
   return {
     driver: "sqlite",

@@ -8,7 +8,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import type { StoreWorld } from "../port.ts";
 import { runApart } from "./apart.ts";
-import type { Connection } from "./connection.ts";
+import type { SqliteConnection } from "./connection.ts";
 import { vacuumFile } from "./vacuum-file.ts";
 import type { VacuumAnswer, VacuumRequest } from "./vacuum-worker.ts";
 
@@ -17,7 +17,7 @@ const hereBytesMax = 4 * 1024 * 1024;
 
 /** When it resolves, the write-ahead log holds the new file, and most of it is in the main file. */
 export async function vacuumStore(
-  { path, database, guard }: Connection,
+  { path, database, guard }: SqliteConnection,
   { world, lockWaitMs, signal }: { world: StoreWorld; lockWaitMs: number; signal: AbortSignal },
 ): Promise<void> {
   const request: VacuumRequest = { path, lockWaitMs };

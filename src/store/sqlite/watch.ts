@@ -5,7 +5,7 @@
  */
 import { watch as watchFile, type FSWatcher } from "node:fs";
 import type { StoreWorld } from "../port.ts";
-import type { Connection } from "./connection.ts";
+import type { SqliteConnection } from "./connection.ts";
 
 const againMs = [2, 20] as const;
 const anywayMs = 250;
@@ -17,7 +17,7 @@ export interface Watch {
   close(): void;
 }
 
-export function makeWatch(connection: Connection, path: string, world: StoreWorld): Watch {
+export function makeWatch(connection: SqliteConnection, path: string, world: StoreWorld): Watch {
   const listeners = new Set<() => void>();
   const version = connection.database.prepare("PRAGMA data_version");
   version.setReturnArrays(true);

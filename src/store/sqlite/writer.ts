@@ -4,7 +4,7 @@
  * nothing but the database.
  */
 import type { StoreWorld } from "../port.ts";
-import { isBusy, waitForLock, type Connection } from "./connection.ts";
+import { isBusy, waitForLock, type SqliteConnection } from "./connection.ts";
 
 /** Jobs in one transaction; about 20 ms of work. */
 const batchJobsMax = 512;
@@ -18,7 +18,7 @@ const checkpointLookJobs = 64;
 const workMs = 5;
 const breathMs = 5;
 
-export interface Writer {
+export interface SqliteWriter {
   /**
    * Runs the job in a transaction; resolves once that is committed. `alone` may do the same in one statement
    * if no other job waits, or return null. `lost` answers if the commit is uncertain.
@@ -47,7 +47,7 @@ export interface Writer {
 /** The result of a checkpoint: pages in the -wal file, and those already in the main file. */
 type Progress = readonly [busy: number, pages: number, moved: number];
 
-interface Pending {
+interface PendingJob {
   readonly job: () => unknown;
   readonly alone: (() => unknown) | undefined;
   readonly lost: ((cause: unknown) => unknown) | undefined;
@@ -57,7 +57,7 @@ interface Pending {
 }
 
 export function makeWriter(
-  connection: Connection,
+  connection: SqliteConnection,
   options: {
     readonly world: StoreWorld;
     readonly lockWaitMs: number;
@@ -66,7 +66,7 @@ export function makeWriter(
     readonly onBegin: () => void;
     readonly onRollback: () => void;
   },
-): Writer {
+): SqliteWriter {
   const { database } = connection;
   const begin = database.prepare("BEGIN IMMEDIATE");
   const commit = database.prepare("COMMIT");
@@ -77,7 +77,7 @@ export function makeWriter(
   const waitingForIdle: (() => void)[] = [];
   /** Work that runs in place of jobs, before the next of them. */
   const holds: (() => Promise<void>)[] = [];
-  let queue: Pending[] = [];
+  let queue: PendingJob[] = [];
   let busy = false;
   let jobsSinceLook = 0;
   let breathedAt = 0;
@@ -105,7 +105,7 @@ export function makeWriter(
   }
 
   /** True if the job succeeded, or failed for good, without a separate transaction. */
-  function doneAlone(pending: Pending): boolean {
+  function doneAlone(pending: PendingJob): boolean {
     if (pending.alone === undefined) return false;
     try {
       const result = connection.guard(pending.alone);
@@ -121,7 +121,7 @@ export function makeWriter(
     return true;
   }
 
-  async function flushLater(batch: readonly Pending[]): Promise<void> {
+  async function flushLater(batch: readonly PendingJob[]): Promise<void> {
     try {
       await waitForLock(options, () => connection.guard(() => begin.run()));
       work(batch);
@@ -148,7 +148,7 @@ export function makeWriter(
   }
 
   /** With the lock held: runs the jobs, again without each one that fails, and commits. */
-  function work(batch: readonly Pending[]): void {
+  function work(batch: readonly PendingJob[]): void {
     let left = batch;
     try {
       for (;;) {
@@ -166,7 +166,7 @@ export function makeWriter(
     }
   }
 
-  function rejectAll(batch: readonly Pending[], error: unknown): void {
+  function rejectAll(batch: readonly PendingJob[], error: unknown): void {
     for (const pending of batch) pending.reject(error);
   }
 
@@ -181,7 +181,7 @@ export function makeWriter(
   }
 
   /** Runs and commits; answers all jobs, or returns the one that failed, with nothing written. */
-  function attempt(batch: readonly Pending[]): Pending | null {
+  function attempt(batch: readonly PendingJob[]): PendingJob | null {
     const results: unknown[] = [];
     for (const pending of batch) {
       try {
@@ -207,7 +207,7 @@ export function makeWriter(
   }
 
   /** After an I/O error at COMMIT the outcome is unknown; any other error means that nothing was written. */
-  function answerLost(batch: readonly Pending[], error: unknown): void {
+  function answerLost(batch: readonly PendingJob[], error: unknown): void {
     const certain = connection.poison() === null;
     for (const pending of batch) {
       if (certain || pending.lost === undefined) pending.reject(error);
@@ -224,7 +224,7 @@ export function makeWriter(
     }
   }
 
-  const run: Writer["run"] = (job, { alone, lost, weight = 1 } = {}) => {
+  const run: SqliteWriter["run"] = (job, { alone, lost, weight = 1 } = {}) => {
     const poison = connection.poison();
     if (poison !== null) return Promise.reject(poison);
     return new Promise((resolve, reject) => {

@@ -10,7 +10,7 @@ import type {
   TranscriptPlan,
   TranscriptReader,
 } from "../model.ts";
-import { makeDraft, noResult, originOf, rangeOf, type Draft } from "./draft.ts";
+import { makeDraft, noResult, originOf, rangeOf, type EntryDraft } from "./draft.ts";
 import { findElements, idFields } from "./export-elements.ts";
 import type { TranscriptFormat } from "./format.ts";
 import { fieldsOf, listOf, nameOf, parsedOr, textOf, timeOf, type Fields } from "./json-value.ts";
@@ -98,9 +98,9 @@ class ChatgptReader implements TranscriptReader {
     const { main, branches, gaps } = treePaths(this.#nodes, nameOf(header["current_node"]));
     const entryOf = new Map<string, string>();
     let unpairedCalls = 0;
-    const planPath = (nodes: readonly MessageNode[]): Draft[] => {
-      const drafts: Draft[] = [];
-      let answer: Draft | null = null;
+    const planPath = (nodes: readonly MessageNode[]): EntryDraft[] => {
+      const drafts: EntryDraft[] = [];
+      let answer: EntryDraft | null = null;
       let open = 0;
       let before: Role = "skip";
       for (const { id, role, range } of nodes) {

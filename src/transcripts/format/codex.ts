@@ -15,7 +15,7 @@ import type {
 } from "../model.ts";
 import type { SourceFile } from "../read/source-folder.ts";
 import * as item from "./codex-item.ts";
-import { makeDraft, originOf, rangeOf, type Draft, WaitingById } from "./draft.ts";
+import { makeDraft, originOf, rangeOf, type EntryDraft, WaitingById } from "./draft.ts";
 import type { TranscriptFormat } from "./format.ts";
 import { fieldsOf, listOf, nameOf, parsedOr, textOf, timeOf, type Fields } from "./json-value.ts";
 import { addUsage, noUsage, ReportCounter } from "./report.ts";
@@ -74,7 +74,7 @@ const otherLines = new Set([
 ]);
 const otherItems = new Set(["compaction", "compaction_summary", "ghost_snapshot", "other"]);
 
-interface AnswerDraft extends Draft {
+interface AnswerDraft extends EntryDraft {
   /** A result came, or the usage of the response: the next item of the model begins a new answer. */
   isOver: boolean;
   model: string | null;
@@ -86,11 +86,11 @@ class CodexReader implements TranscriptReader {
   readonly #found: FoundTranscript;
   readonly #report = new ReportCounter();
   readonly #tasks = new TaskList();
-  #drafts: Draft[] = [];
+  #drafts: EntryDraft[] = [];
   readonly #branches: PlannedBranch[] = [];
   readonly #answers = new Map<string, AnswerDraft>();
   /** Repeats of the conversation for screens: read where nothing else is there. */
-  readonly #events: Draft[] = [];
+  readonly #events: EntryDraft[] = [];
   readonly #prompts = new Set<string>();
   /** Calls without an output. */
   readonly #calls = new WaitingById<{ readonly answer: AnswerDraft; readonly isOpen: boolean }>();
@@ -167,7 +167,7 @@ class CodexReader implements TranscriptReader {
     else this.#report.unknown(`response_item:${type}`);
   }
 
-  #begin(draft: Draft): void {
+  #begin(draft: EntryDraft): void {
     this.#answer = null;
     this.#drafts.push(draft);
   }

@@ -2,11 +2,11 @@
 import type { ForeignEntry, PlannedEntry, SourceRange, SourceRecord, TranscriptCall } from "../model.ts";
 
 /** A planned entry that may still gain records. */
-export interface Draft extends PlannedEntry {
+export interface EntryDraft extends PlannedEntry {
   readonly records: SourceRange[];
 }
 
-export function makeDraft(id: string, kind: ForeignEntry["kind"], record: SourceRange): Draft {
+export function makeDraft(id: string, kind: ForeignEntry["kind"], record: SourceRange): EntryDraft {
   return { id, kind, records: [rangeOf(record)] };
 }
 

@@ -10,7 +10,7 @@ export interface HomeFolders {
 }
 
 /** How a file becomes records. */
-export type Splitting =
+export type RecordSplit =
   | { readonly by: "lines" }
   /** The entries of one field of a document; its other fields are the last record. */
   | { readonly by: "field"; readonly field: string }
@@ -30,6 +30,6 @@ export interface TranscriptFormat {
   folders(home: HomeFolders): readonly string[];
   /** The sessions below a root. Files that are none of this format are left out. */
   find(folder: SourceFolder): Promise<FoundTranscript[]>;
-  split(found: FoundTranscript, file: string): Splitting;
+  split(found: FoundTranscript, file: string): RecordSplit;
   reader(found: FoundTranscript): TranscriptReader;
 }

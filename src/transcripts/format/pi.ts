@@ -12,7 +12,7 @@ import type {
   TranscriptReader,
   TranscriptUsage,
 } from "../model.ts";
-import { makeDraft, noResult, originOf, rangeOf, type Draft, WaitingById } from "./draft.ts";
+import { makeDraft, noResult, originOf, rangeOf, type EntryDraft, WaitingById } from "./draft.ts";
 import type { TranscriptFormat } from "./format.ts";
 import { countOf, fieldsOf, listOf, nameOf, textOf, timeOf, type Fields } from "./json-value.ts";
 import { addUsage, ReportCounter } from "./report.ts";
@@ -121,9 +121,9 @@ class PiReader implements TranscriptReader {
   plan(): TranscriptPlan {
     const { main, branches, gaps } = treePaths(this.#nodes, this.#last);
     const entryOf = new Map<string, string>();
-    const owners = new WaitingById<Draft>();
-    const planPath = (nodes: readonly PiNode[]): Draft[] => {
-      const drafts: Draft[] = [];
+    const owners = new WaitingById<EntryDraft>();
+    const planPath = (nodes: readonly PiNode[]): EntryDraft[] => {
+      const drafts: EntryDraft[] = [];
       for (const node of nodes) {
         if (node.kind === "link") continue;
         const owner = node.kind === "result" ? owners.take(node.calls[0] ?? "") : undefined;

@@ -2,7 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Projection, projectedTypes, type ClaudeEvent } from "../../../src/adapter/claude-agents/project.ts";
+import {
+  EventProjection,
+  projectedTypes,
+  type ClaudeEvent,
+} from "../../../src/adapter/claude-agents/project.ts";
 import { listEvents } from "../../../src/adapter/claude-agents/event-list.ts";
 import type { Session } from "../../../src/runtime/engine/session.ts";
 import { engineWith, say, scripted, use, type Line } from "../../runtime/turn/scripted.ts";
@@ -54,7 +58,7 @@ async function play(session: Session, script: Line[], given: readonly Step[]): P
 
 async function projected(session: Session, fromSeq: number): Promise<ClaudeEvent[]> {
   const state = fromSeq === 1 ? null : await session.fold({ atSeq: fromSeq - 1 });
-  const projection = new Projection(session.id, state);
+  const projection = new EventProjection(session.id, state);
   const found: ClaudeEvent[] = [];
   for await (const event of session.events({ fromSeq, types: projectedTypes }))
     found.push(...projection.push(event));

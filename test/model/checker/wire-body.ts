@@ -2,21 +2,25 @@
 import { mock } from "node:test";
 import type { ContextPart } from "../../../src/core/context/part.ts";
 import { aiSdkModel } from "../../../src/model/ai-sdk.ts";
-import type { Wire } from "../../../src/model/prompt.ts";
+import type { ProviderApi } from "../../../src/model/prompt.ts";
 import { anthropicFlaws } from "./anthropic.ts";
 import { geminiFlaws } from "./gemini.ts";
 import { completionsFlaws } from "./openai-chat.ts";
 import { responsesFlaws } from "./openai-responses.ts";
 
-const wires: Readonly<Record<string, Wire>> = { anthropic: "anthropic", openai: "openai", google: "google" };
-const checkers: Readonly<Record<Wire, (body: unknown) => readonly string[]>> = {
+const wires: Readonly<Record<string, ProviderApi>> = {
+  anthropic: "anthropic",
+  openai: "openai",
+  google: "google",
+};
+const checkers: Readonly<Record<ProviderApi, (body: unknown) => readonly string[]>> = {
   anthropic: anthropicFlaws,
   openai: responsesFlaws,
   google: geminiFlaws,
   compatible: completionsFlaws,
 };
 
-const wireOf = (model: string): Wire => wires[model.split("/")[0] ?? ""] ?? "compatible";
+const wireOf = (model: string): ProviderApi => wires[model.split("/")[0] ?? ""] ?? "compatible";
 
 /** What the provider of the model would find wrong with this context. */
 export async function flawsOnWire(parts: readonly ContextPart[], model: string): Promise<readonly string[]> {

@@ -6,7 +6,7 @@ import type { StoredRecord } from "../../../src/core/chain.ts";
 import { addSpend, noSpend, type Spend } from "../../../src/core/budget/money.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
 import { makeMetrics } from "../../../src/server/outbound/metrics.ts";
-import type { Measure, Otlp, SumMeasure } from "../../../src/server/outbound/otlp.ts";
+import type { OtlpMeasure, Otlp, SumMeasure } from "../../../src/server/outbound/otlp.ts";
 import { costFigures, costMetrics, type Figure } from "../../../src/server/outbound/cost-metrics.ts";
 import { makeCostMeter, type CostMeter } from "../../../src/server/outbound/cost-meter.ts";
 import { makeTelemetry } from "../../../src/server/outbound/telemetry.ts";
@@ -168,7 +168,7 @@ function figuresIn(text: string): Figures {
   return figures;
 }
 
-const figuresSent = (measures: readonly (Measure | SumMeasure)[]): Figures =>
+const figuresSent = (measures: readonly (OtlpMeasure | SumMeasure)[]): Figures =>
   Object.fromEntries(
     costMetrics.map(({ key, otlp }) => {
       const found = measures.find(({ name }) => name === otlp);
@@ -191,7 +191,7 @@ test("/metrics and OTLP give the totals of engine.cost", async () => {
   const world = realWorld();
   const lasting = kind().lasting();
   const metrics = makeMetrics(world);
-  const measures: (Measure | SumMeasure)[] = [];
+  const measures: (OtlpMeasure | SumMeasure)[] = [];
   const otlp: Pick<Otlp, "span" | "measure"> = {
     span: () => undefined,
     measure: (measure) => void measures.push(measure),
@@ -221,7 +221,7 @@ test("/metrics and OTLP give the totals of engine.cost", async () => {
       assert.deepEqual(spendIn(sent, group ?? ""), spend, `OTLP ${group}`);
     }
     const { inputTokens, outputTokens } = expected.reduce<Spend>(addSpend, noSpend);
-    const used = measures.find(({ name }) => name === "gen_ai.client.token.usage") as Measure;
+    const used = measures.find(({ name }) => name === "gen_ai.client.token.usage") as OtlpMeasure;
     const sums = used.histogram.series().reduce((sum, series) => sum + series.sum, 0);
     assert.equal(sums, inputTokens + outputTokens);
     await Promise.all(following.map((one) => one.stop()));

@@ -5,8 +5,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { bodyHashOf, contentHashOf, genesisHash, link } from "../../../src/core/chain.ts";
 import type { LogId } from "../../../src/core/ids.ts";
-import type { Row } from "../../../src/store/sqlite/read.ts";
-import { pack, packAtOnce, type PackedRow, type Range } from "../../../src/store/sqlite/segment.ts";
+import type { RecordColumns } from "../../../src/store/sqlite/read.ts";
+import { pack, packAtOnce, type PackedRow, type SegmentRange } from "../../../src/store/sqlite/segment.ts";
 import { makeSegmentWriter } from "../../../src/store/sqlite/segment-write.ts";
 import { makeSegments } from "../../../src/store/sqlite/segments.ts";
 import { schema } from "../../../src/store/sqlite/schema.ts";
@@ -43,7 +43,7 @@ const given: fc.Arbitrary<Given> = fc.record({
 const hex = (text: string | null): Buffer | null => (text === null ? null : Buffer.from(text, "hex"));
 
 /** Records as they lie in the table, from a position on, each chained to the one before. */
-function rangeOf(list: readonly Given[], fromSeq: number): Range {
+function rangeOf(list: readonly Given[], fromSeq: number): SegmentRange {
   let [position, at, before] = [fromSeq * 3, 1_700_000_000_000, genesisHash];
   const rows = list.map((one, place): PackedRow => {
     position += one.step;
@@ -70,7 +70,7 @@ function rangeOf(list: readonly Given[], fromSeq: number): Range {
       hex(contentHash),
       contentBytes,
     ] as const;
-    const row: Required<Row> = [
+    const row: Required<RecordColumns> = [
       ...head,
       Buffer.from(before, "hex"),
       held ? hex(salt) : null,

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SkeinError } from "../../../src/core/error.ts";
-import { sqliteBusy, type Connection } from "../../../src/store/sqlite/connection.ts";
+import { sqliteBusy, type SqliteConnection } from "../../../src/store/sqlite/connection.ts";
 import { makeWriter } from "../../../src/store/sqlite/writer.ts";
 
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
@@ -42,7 +42,7 @@ function watched({ pages = [0, 0] as readonly [number, number] } = {}) {
     guard: <T>(work: () => T): T => work(),
     poison: () => poison,
     lookForFile: () => does("look for the file"),
-  } as unknown as Connection;
+  } as unknown as SqliteConnection;
   const world = {
     now: () => now,
     sleep: async (ms: number) => {

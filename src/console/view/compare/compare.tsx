@@ -35,7 +35,7 @@ interface BothProps {
 }
 
 /** One side, as named in the URL and by the server. */
-export interface Side {
+export interface CompareSide {
   readonly session: string;
   readonly title: string;
   readonly seq: number;
@@ -91,8 +91,8 @@ function Both({ other, otherAt }: BothProps): ReactNode {
 interface SideBySideProps {
   readonly diff: Diff;
   readonly items: readonly Comparison[];
-  readonly left: Side;
-  readonly right: Side;
+  readonly left: CompareSide;
+  readonly right: CompareSide;
 }
 
 function SideBySide({ diff, items, left, right }: SideBySideProps): ReactNode {
@@ -139,7 +139,13 @@ function SideBySide({ diff, items, left, right }: SideBySideProps): ReactNode {
   );
 }
 
-function Common({ common, left }: { readonly common: Diff["common"]; readonly left: Side }): ReactNode {
+function Common({
+  common,
+  left,
+}: {
+  readonly common: Diff["common"];
+  readonly left: CompareSide;
+}): ReactNode {
   if (common === null) return <p className="soft spread">No common history.</p>;
   return (
     <p className="soft spread">
@@ -151,7 +157,13 @@ function Common({ common, left }: { readonly common: Diff["common"]; readonly le
 }
 
 /** Its name, and the compared position. */
-function SideHead({ side, param }: { readonly side: Side; readonly param: "at" | "withAt" }): ReactNode {
+function SideHead({
+  side,
+  param,
+}: {
+  readonly side: CompareSide;
+  readonly param: "at" | "withAt";
+}): ReactNode {
   const { session, title, seq, at, lastSeq } = side;
   const [typed, setTyped] = useState<string | null>(null);
   const travel = (): void => {

@@ -2,15 +2,15 @@
 import { useState, type ReactNode } from "react";
 import { plural } from "../../ui/amount.ts";
 import { brief } from "../../ui/visible.ts";
-import type { Side } from "./compare.tsx";
+import type { CompareSide } from "./compare.tsx";
 import type { Comparison, StepView, DiffItem } from "./difference.ts";
 import { Marked } from "./marked.tsx";
 import { valueText } from "./words.ts";
 
 interface ComparedItemsProps {
   readonly items: readonly Comparison[];
-  readonly left: Side;
-  readonly right: Side;
+  readonly left: CompareSide;
+  readonly right: CompareSide;
 }
 
 const shownAtFirst = 60;
@@ -74,7 +74,7 @@ interface CellProps {
   readonly against: DiffItem | null;
   readonly change: StepView;
   readonly base: DiffItem | null;
-  readonly side: Side;
+  readonly side: CompareSide;
 }
 
 function Cell({ item, against, change, base, side }: CellProps): ReactNode {

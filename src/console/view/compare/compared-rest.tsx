@@ -6,13 +6,13 @@ import { Ago } from "../../ui/moment.tsx";
 import { Said } from "../../ui/untrusted-text.tsx";
 import { brief, visible } from "../../ui/visible.ts";
 import { sessionPath } from "../../route.ts";
-import type { Side } from "./compare.tsx";
+import type { CompareSide } from "./compare.tsx";
 import { fieldText, fieldWords, type Diff, type FieldChange, type FileDiff } from "./difference.ts";
 import type { PlacedText as Spoken } from "./difference.ts";
 
 interface Sides {
-  readonly left: Side;
-  readonly right: Side;
+  readonly left: CompareSide;
+  readonly right: CompareSide;
 }
 
 /** On a narrow screen one of the two is shown at a time. */
@@ -59,7 +59,7 @@ export function ComparedTranscript({
   );
 }
 
-const wordsOf = (left: Side, removed: number, right: Side, added: number): string =>
+const wordsOf = (left: CompareSide, removed: number, right: CompareSide, added: number): string =>
   `${removed} in ${brief(left.title, 24)}, ${added} in ${brief(right.title, 24)}`;
 
 const kinds: Readonly<Record<string, string>> = {
@@ -73,7 +73,7 @@ const kinds: Readonly<Record<string, string>> = {
 };
 const saidAtFirst = 40;
 
-function Column({ said, side }: { readonly said: readonly Spoken[]; readonly side: Side }): ReactNode {
+function Column({ said, side }: { readonly said: readonly Spoken[]; readonly side: CompareSide }): ReactNode {
   const [shown, setShown] = useState(saidAtFirst);
   if (said.length === 0) return <p className="faint">No messages since.</p>;
   return (

@@ -2,7 +2,7 @@
 import { useMemo, useState, type ReactNode } from "react";
 import { ShowMore } from "../../ui/untrusted-text.tsx";
 import { visible } from "../../ui/visible.ts";
-import { compareWords, type Piece } from "./words.ts";
+import { compareWords, type WordRun } from "./words.ts";
 
 interface MarkedProps {
   readonly text: string;
@@ -34,7 +34,7 @@ export function Marked({ text, against, chars = 2_000 }: MarkedProps): ReactNode
   );
 }
 
-function piecesOf(text: string, against: string | null): readonly Piece[] {
+function piecesOf(text: string, against: string | null): readonly WordRun[] {
   if (against === null || text.length > markedChars) return [{ text, isOwn: false }];
   return compareWords(text, against.slice(0, markedChars))[0];
 }

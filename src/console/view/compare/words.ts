@@ -1,7 +1,7 @@
 /** Two texts side by side: the words that only one of them has. */
 
 /** A run of words that both have, or only this one. */
-export interface Piece {
+export interface WordRun {
   readonly text: string;
   readonly isOwn: boolean;
 }
@@ -13,7 +13,7 @@ const word = /\s+|"[^"\n]{0,60}"|\d+(?:[.,]\d+)*|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]
 const pairsMax = 400_000;
 
 /** Both in pieces, in order. Joined, the pieces of each are the text itself. */
-export function compareWords(a: string, b: string): readonly [readonly Piece[], readonly Piece[]] {
+export function compareWords(a: string, b: string): readonly [readonly WordRun[], readonly WordRun[]] {
   const [ours, theirs] = [a.match(word) ?? [], b.match(word) ?? []];
   let head = 0;
   while (head < ours.length && head < theirs.length && ours[head] === theirs[head]) head += 1;
@@ -49,7 +49,7 @@ function common(a: readonly string[], b: readonly string[]): readonly [Set<numbe
 }
 
 /** White space between two words of one side belongs to them. */
-function pieces(words: readonly string[], isShared: (place: number) => boolean): readonly Piece[] {
+function pieces(words: readonly string[], isShared: (place: number) => boolean): readonly WordRun[] {
   const made: { text: string; isOwn: boolean }[] = [];
   for (const [place, text] of words.entries()) {
     const isBlank = text.trim() === "";

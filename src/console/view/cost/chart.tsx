@@ -3,16 +3,16 @@ import type { CSSProperties, ReactNode } from "react";
 import { shortId } from "../../../core/text/short-id.ts";
 import { money, tokens } from "../../ui/amount.ts";
 import { brief } from "../../ui/visible.ts";
-import { stacked, ticksFor, measured, summed, type Measure, type Series } from "./sums.ts";
+import { stacked, ticksFor, measured, summed, type CostMeasure, type CostSeries } from "./sums.ts";
 
 export const colors = ["--accent", "--busy", "--rest", "--good", "--warn", "--ink-faint"] as const;
-export const colorOf = (place: number, { others }: Series): string =>
+export const colorOf = (place: number, { others }: CostSeries): string =>
   `var(${others > 0 ? "--ink-faint" : (colors[place] ?? "--ink-faint")})`;
 
-export const amountOf = (value: number, measure: Measure): string =>
+export const amountOf = (value: number, measure: CostMeasure): string =>
   measure === "cost" ? money(value) : tokens(value);
 
-export const nameOf = ({ group, others }: Series): string =>
+export const nameOf = ({ group, others }: CostSeries): string =>
   others > 0 ? `${others} others` : group === null ? "None" : brief(groupName(group), 60);
 
 /** A session appears by its id suffix, as everywhere. */
@@ -23,8 +23,8 @@ export const dayText = (day: string): string => dayName.format(Date.parse(`${day
 
 interface ChartProps {
   readonly days: readonly string[];
-  readonly series: readonly Series[];
-  readonly measure: Measure;
+  readonly series: readonly CostSeries[];
+  readonly measure: CostMeasure;
   readonly label: string;
 }
 

@@ -27,8 +27,8 @@ import {
   summed,
   type DayRow,
   type Grouping,
-  type Measure,
-  type Series,
+  type CostMeasure,
+  type CostSeries,
   type SpanDays,
 } from "./sums.ts";
 import { useReadAgain } from "../use-refetch-on-event.ts";
@@ -36,15 +36,15 @@ import "./cost.css";
 
 const lookMs = 30_000;
 
-interface Chosen {
+interface CostChoice {
   readonly days: SpanDays;
   readonly by: Grouping;
   /** Null: whichever has data. */
-  readonly of: Measure | null;
+  readonly of: CostMeasure | null;
 }
 
 export function Cost({ params }: { readonly params: URLSearchParams }): ReactNode {
-  const chosen: Chosen = {
+  const chosen: CostChoice = {
     days: chosenOf(spans, params.get("days"), 30),
     by: groupingOf(params.get("by")),
     of: measures.find((one) => one === params.get("of")) ?? null,
@@ -73,7 +73,7 @@ export function Cost({ params }: { readonly params: URLSearchParams }): ReactNod
 
 const startOfDay = (day: string): number => Date.parse(`${day}T00:00:00Z`);
 
-function Nothing({ days }: Chosen): ReactNode {
+function Nothing({ days }: CostChoice): ReactNode {
   return (
     <Empty title={`No model calls in the last ${days} days`}>
       <p>Model calls appear here with their tokens and cost.</p>
@@ -82,10 +82,10 @@ function Nothing({ days }: Chosen): ReactNode {
   );
 }
 
-const path = ({ days, by, of }: Chosen): string =>
+const path = ({ days, by, of }: CostChoice): string =>
   withParams("/cost", { days: days === 30 ? null : days, by: by === "agent" ? null : by, of });
 
-function Choices({ chosen }: { readonly chosen: Chosen }): ReactNode {
+function Choices({ chosen }: { readonly chosen: CostChoice }): ReactNode {
   return (
     <>
       <nav className="cost-choice" aria-label="Stacked by">
@@ -112,7 +112,7 @@ const headOf = (by: Grouping): string =>
   by in heads ? heads[by as keyof typeof heads] : `Label ${labelOf(by) ?? ""}`;
 
 /** Groups by a label with the typed key. */
-function LabelChoice({ chosen }: { readonly chosen: Chosen }): ReactNode {
+function LabelChoice({ chosen }: { readonly chosen: CostChoice }): ReactNode {
   const label = labelOf(chosen.by);
   return (
     <form
@@ -139,7 +139,7 @@ function LabelChoice({ chosen }: { readonly chosen: Chosen }): ReactNode {
 interface ShownProps {
   readonly rows: readonly DayRow[];
   readonly days: readonly string[];
-  readonly chosen: Chosen;
+  readonly chosen: CostChoice;
 }
 
 function Shown({ rows, days, chosen }: ShownProps): ReactNode {
@@ -175,8 +175,8 @@ function Shown({ rows, days, chosen }: ShownProps): ReactNode {
 
 interface TotalsProps {
   readonly all: Spend;
-  readonly chosen: Chosen;
-  readonly measure: Measure;
+  readonly chosen: CostChoice;
+  readonly measure: CostMeasure;
 }
 
 /** Without unconfirmed and unknown amounts: the line below has them. */
@@ -246,7 +246,13 @@ const Table = ({ by, children }: TableProps): ReactNode => (
   </table>
 );
 
-const Groups = ({ series, by }: { readonly series: readonly Series[]; readonly by: Grouping }): ReactNode => (
+const Groups = ({
+  series,
+  by,
+}: {
+  readonly series: readonly CostSeries[];
+  readonly by: Grouping;
+}): ReactNode => (
   <Table by={by}>
     {series.map((one, place) => (
       <Line key={nameOf(one)} sum={one.sum}>
@@ -277,12 +283,12 @@ const Days = ({ series, days }: Omit<ByDayProps, "measure">): ReactNode => (
 );
 
 interface ByDayProps {
-  readonly series: readonly Series[];
+  readonly series: readonly CostSeries[];
   readonly days: readonly string[];
-  readonly measure: Measure;
+  readonly measure: CostMeasure;
 }
 
-const cellOf = (sum: Spend, measure: Measure): string =>
+const cellOf = (sum: Spend, measure: CostMeasure): string =>
   sum.calls === 0 ? "" : measure === "cost" ? spendText(sum) : amountOf(measured(sum, measure), measure);
 
 /** The numbers of the chart. Days without calls are left out. */

@@ -7,7 +7,7 @@ export const groupings = ["agent", "model", "session", "user", "day"] as const;
 /** One of them, or `label:KEY`. */
 export type Grouping = (typeof groupings)[number] | `label:${string}`;
 export const measures = ["cost", "tokens"] as const;
-export type Measure = (typeof measures)[number];
+export type CostMeasure = (typeof measures)[number];
 
 /** One day of one group. */
 export interface DayRow extends Spend {
@@ -44,10 +44,10 @@ export const daysUpTo = (nowMs: number, days: number): readonly string[] =>
 
 export const summed = (rows: readonly Spend[]): Spend => rows.reduce<Spend>(addSpend, noSpend);
 
-export const measured = (sum: Spend, measure: Measure): number =>
+export const measured = (sum: Spend, measure: CostMeasure): number =>
   measure === "cost" ? sum.nanoUsd : sum.inputTokens + sum.outputTokens;
 
-export interface Series {
+export interface CostSeries {
   /** Null: sessions without an agent, user or label. */
   readonly group: string | null;
   /** The number of groups without a separate series. */
@@ -61,8 +61,8 @@ export interface Series {
 export function seriesOf(
   rows: readonly DayRow[],
   days: readonly string[],
-  { measure, most }: { readonly measure: Measure; readonly most: number },
-): readonly Series[] {
+  { measure, most }: { readonly measure: CostMeasure; readonly most: number },
+): readonly CostSeries[] {
   const within = rows.filter(({ day }) => days.includes(day));
   const groups = [...new Set(within.map(({ group }) => group))].map((group) => {
     const own = within.filter((row) => row.group === group);
@@ -77,7 +77,7 @@ export function seriesOf(
   const isMore = ranked.length > most;
   const alone = isMore ? ranked.slice(0, most - 1) : ranked;
   const rest = ranked.slice(alone.length);
-  const made = (group: string | null, own: readonly DayRow[], others: number): Series => ({
+  const made = (group: string | null, own: readonly DayRow[], others: number): CostSeries => ({
     group,
     others,
     sum: summed(own),
@@ -96,7 +96,7 @@ export interface Bar {
 }
 
 /** Per series its segment of each day's bar. */
-export function stacked(series: readonly Series[], measure: Measure): readonly (readonly Bar[])[] {
+export function stacked(series: readonly CostSeries[], measure: CostMeasure): readonly (readonly Bar[])[] {
   const reached: number[] = [];
   return series.map(({ days }) =>
     days.map((sum, place) => {

@@ -10,11 +10,11 @@ import { after } from "../../world.ts";
 import { choicesOf, type Acts } from "./act.ts";
 import { LaneRow } from "./lane-row.tsx";
 import { labelPx, Lanes, laneX } from "./lanes.tsx";
-import { relativeOf, type Drawing, type Lane, type Way } from "./layout.ts";
+import { relativeOf, type FamilyDrawing, type Lane, type Way } from "./layout.ts";
 import type { Node, SessionCost } from "./relative.ts";
 
 interface GraphProps {
-  readonly drawing: Drawing;
+  readonly drawing: FamilyDrawing;
   readonly nodes: ReadonlyMap<string, Node>;
   readonly present: string;
   readonly costs: ReadonlyMap<string, SessionCost> | undefined;
@@ -119,7 +119,7 @@ function focusRow(box: HTMLElement | null, session: string): boolean {
 }
 
 /** Scrolls to the end of a lane if the graph is wider than its container. */
-function showHead(box: HTMLElement | null, { spots }: Lane, drawing: Drawing): void {
+function showHead(box: HTMLElement | null, { spots }: Lane, drawing: FamilyDrawing): void {
   if (box === null) return;
   const x = laneX(drawing, box.clientWidth)(spots.at(-1)?.column ?? 0);
   const room = box.clientWidth - labelPx;

@@ -2,11 +2,11 @@
  * The lanes of the family, with forks that leave them and merges that join them. Rows say the same as text.
  */
 import type { ReactNode } from "react";
-import type { Drawing, Edge, Lane, Spot } from "./layout.ts";
+import type { FamilyDrawing, Edge, Lane, DrawnPosition } from "./layout.ts";
 import type { Node } from "./relative.ts";
 
 interface LanesProps {
-  readonly drawing: Drawing;
+  readonly drawing: FamilyDrawing;
   /** The rendered rows. */
   readonly shown: readonly Lane[];
   readonly nodes: ReadonlyMap<string, Node>;
@@ -25,13 +25,13 @@ const columnPxMin = 11;
 const numbersFromPx = 40;
 const edgePx = { left: 26, right: 64 } as const;
 
-const columnPxOf = ({ columns }: Drawing, width: number): number => {
+const columnPxOf = ({ columns }: FamilyDrawing, width: number): number => {
   const room = width - labelPx - edgePx.left - edgePx.right;
   return Math.max(columnPxMin, Math.min(columnPxMax, room / Math.max(1, columns - 1)));
 };
 
 /** The x of a column, counted from the end of the text. */
-export function laneX(drawing: Drawing, width: number): Along {
+export function laneX(drawing: FamilyDrawing, width: number): Along {
   const columnPx = columnPxOf(drawing, width);
   return (column) => Math.round(edgePx.left + column * columnPx);
 }
@@ -132,7 +132,7 @@ interface LaneLineProps {
 }
 
 function LaneLine({ lane, x, y, status, isPresent, isNumbered }: LaneLineProps): ReactNode {
-  const [start, head] = [lane.spots[0], lane.spots.at(-1)] as [Spot, Spot];
+  const [start, head] = [lane.spots[0], lane.spots.at(-1)] as [DrawnPosition, DrawnPosition];
   const between = lane.spots.slice(1, -1);
   return (
     <g className="family-lane" data-present={isPresent || undefined} data-status={status}>

@@ -7,7 +7,7 @@
  */
 
 /** The fields of a session that the layout needs. */
-export interface Relative {
+export interface FamilyMember {
   readonly session: string;
   readonly parent: { readonly session: string; readonly seq: number } | null;
   /** Absent, as in answers of servers before 0.5.0: a fork. */
@@ -18,7 +18,7 @@ export interface Relative {
 }
 
 /** A position of a session to draw. */
-export interface Spot {
+export interface DrawnPosition {
   readonly session: string;
   readonly seq: number;
   readonly row: number;
@@ -30,17 +30,17 @@ export interface Lane {
   readonly row: number;
   readonly depth: number;
   /** From its start to its head. */
-  readonly spots: readonly Spot[];
+  readonly spots: readonly DrawnPosition[];
 }
 
 /** From cause to effect. */
 export interface Edge {
   readonly what: "fork" | "child" | "successor" | "merge";
-  readonly from: Spot;
-  readonly to: Spot;
+  readonly from: DrawnPosition;
+  readonly to: DrawnPosition;
 }
 
-export interface Drawing {
+export interface FamilyDrawing {
   /** In the order of their rows. */
   readonly lanes: readonly Lane[];
   readonly edges: readonly Edge[];
@@ -64,7 +64,7 @@ interface Join {
   isDropped: boolean;
 }
 
-export function drawFamily(relatives: readonly Relative[]): Drawing {
+export function drawFamily(relatives: readonly FamilyMember[]): FamilyDrawing {
   const rows = rowsOf(relatives);
   const lines = new Map(rows.map(({ node }) => [node.session, new Map<number, Point>()]));
   const placeOf = pointsOf(rows, lines);
@@ -85,14 +85,14 @@ export function drawFamily(relatives: readonly Relative[]): Drawing {
 }
 
 interface Row {
-  readonly node: Relative;
+  readonly node: FamilyMember;
   readonly depth: number;
 }
 
 /** Each before its forks; of these the latest first. A session without its parent here is a root. */
-function rowsOf(relatives: readonly Relative[]): readonly Row[] {
+function rowsOf(relatives: readonly FamilyMember[]): readonly Row[] {
   const known = new Set(relatives.map(({ session }) => session));
-  const forks = new Map<string | null, Relative[]>();
+  const forks = new Map<string | null, FamilyMember[]>();
   for (const node of relatives) {
     const parent = node.parent !== null && known.has(node.parent.session) ? node.parent.session : null;
     const list = forks.get(parent) ?? [];
@@ -114,10 +114,10 @@ function rowsOf(relatives: readonly Relative[]): readonly Row[] {
 }
 
 /** The earliest first: it is taken last from the stack. */
-const byFork = (a: Relative, b: Relative): number => (a.parent?.seq ?? 0) - (b.parent?.seq ?? 0);
+const byFork = (a: FamilyMember, b: FamilyMember): number => (a.parent?.seq ?? 0) - (b.parent?.seq ?? 0);
 
 /** Where a session's own records begin: only a fork shares earlier ones. */
-const startOf = ({ parent, relation = "fork" }: Relative): number =>
+const startOf = ({ parent, relation = "fork" }: FamilyMember): number =>
   parent === null || relation !== "fork" ? 1 : parent.seq + 1;
 
 type Departure = readonly [from: Point, to: Point, what: "fork" | "child" | "successor"];
@@ -129,7 +129,7 @@ type PlaceOf = (session: string, seq: number) => Point | undefined;
 function pointsOf(rows: readonly Row[], lines: Lines): PlaceOf {
   const wanted = new Map(rows.map(({ node }) => [node.session, new Set<number>()]));
   const nodes = new Map(rows.map(({ node }) => [node.session, node]));
-  const within = (node: Relative, seq: number): number => {
+  const within = (node: FamilyMember, seq: number): number => {
     const start = startOf(node);
     return Math.max(start, node.headSeq === 0 ? seq : Math.min(seq, Math.max(start, node.headSeq)));
   };
@@ -200,9 +200,9 @@ function drawingOf(
   lines: Lines,
   forks: readonly Departure[],
   joins: readonly Join[],
-): Drawing {
+): FamilyDrawing {
   const rowOf = new Map(rows.map(({ node }, row) => [node.session, row]));
-  const spot = ({ session, seq, column }: Point): Spot => ({
+  const spot = ({ session, seq, column }: Point): DrawnPosition => ({
     session,
     seq,
     row: rowOf.get(session) ?? 0,
@@ -227,7 +227,7 @@ function drawingOf(
 export type Way = "up" | "down" | "parent" | "fork" | "first" | "last";
 
 /** The targets of the arrow keys: up and down by rows, left to the parent, right to the nearest fork. */
-export function relativeOf({ lanes }: Drawing, session: string, way: Way): string | null {
+export function relativeOf({ lanes }: FamilyDrawing, session: string, way: Way): string | null {
   const at = lanes.findIndex((lane) => lane.session === session);
   const lane = lanes[at];
   if (lane === undefined) return lanes[0]?.session ?? null;

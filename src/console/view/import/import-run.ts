@@ -5,7 +5,7 @@ import { refresh } from "../../query-cache.ts";
 import { engine } from "../../server.ts";
 import { showError } from "../../ui/toast.tsx";
 
-export interface ImportProgress {
+export interface ImportRunState {
   readonly done: number;
   readonly of: number;
   readonly doneBytes: number;
@@ -14,7 +14,7 @@ export interface ImportProgress {
 
 export interface ImportRun {
   /** Null while nothing is imported. */
-  readonly progress: ImportProgress | null;
+  readonly progress: ImportRunState | null;
   /** By key. */
   readonly results: ReadonlyMap<string, TranscriptResult>;
   start(rows: readonly TranscriptRow[]): Promise<void>;
@@ -45,13 +45,13 @@ function batchesOf(rows: readonly TranscriptRow[]): readonly (readonly Transcrip
 const bytesOf = (rows: readonly TranscriptRow[]): number => rows.reduce((sum, { bytes }) => sum + bytes, 0);
 
 export function useImport(): ImportRun {
-  const [progress, setProgress] = useState<ImportProgress | null>(null);
+  const [progress, setProgress] = useState<ImportRunState | null>(null);
   const [results, setResults] = useState<ReadonlyMap<string, TranscriptResult>>(new Map());
   const isStopped = useRef(false);
   useEffect(() => () => void (isStopped.current = true), []);
   const start = async (rows: readonly TranscriptRow[]): Promise<void> => {
     isStopped.current = false;
-    let shown: ImportProgress = { done: 0, of: rows.length, doneBytes: 0, bytes: bytesOf(rows) };
+    let shown: ImportRunState = { done: 0, of: rows.length, doneBytes: 0, bytes: bytesOf(rows) };
     setProgress(shown);
     try {
       for (const batch of batchesOf(rows)) {

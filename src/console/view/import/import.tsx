@@ -13,7 +13,7 @@ import { Ago } from "../../ui/moment.tsx";
 import { NumberHead } from "../../ui/number-head.tsx";
 import { now } from "../../world.ts";
 import { Imported } from "./imported.tsx";
-import { useImport, type ImportProgress } from "./import-run.ts";
+import { useImport, type ImportRunState } from "./import-run.ts";
 import { FoundTable } from "./found-table.tsx";
 import { Preview } from "./preview.tsx";
 import { Upload } from "./upload.tsx";
@@ -163,7 +163,7 @@ function Progress({
   progress: { done, of, doneBytes, bytes: all },
   stop,
 }: {
-  readonly progress: ImportProgress;
+  readonly progress: ImportRunState;
   readonly stop: () => void;
 }): ReactNode {
   return (

@@ -38,10 +38,10 @@ export function holds(event: SummaryInput & { readonly actor: string }, text: st
   return (JSON.stringify([event.body, event.content]) ?? "").toLowerCase().includes(wanted);
 }
 
-export type Place = { readonly seq: number } | { readonly time: number };
+export type LogTarget = { readonly seq: number } | { readonly time: number };
 
 /** The typed value: a position, or a time in any form that the browser parses. Null: neither. */
-export function placeOf(typed: string, nowMs: number): Place | null {
+export function placeOf(typed: string, nowMs: number): LogTarget | null {
   const text = typed.trim();
   if (/^[1-9][\d,. ]{0,18}$/.test(text) && !/\d[.]\d{1,2}$/.test(text)) {
     const seq = Number(text.replace(/[,. ]/g, ""));

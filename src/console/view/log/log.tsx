@@ -14,7 +14,7 @@ import { useScope } from "../session/scope.ts";
 import { filterOf, isAll, seqOf, type LogFilter } from "./filter.ts";
 import { eventJson } from "./row.tsx";
 import { Rows, type MarkedRow } from "./rows.tsx";
-import { useRows, type Rows as RowsSource } from "./source.ts";
+import { useRows, type LogRows as RowsSource } from "./source.ts";
 import { nowhereWords, Tools, useNamedTime } from "./tools.tsx";
 import "./log.css";
 

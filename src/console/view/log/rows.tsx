@@ -12,7 +12,7 @@ import {
 } from "react";
 import { useScope } from "../session/scope.ts";
 import { Row, rowId } from "./row.tsx";
-import type { Rows as RowsSource } from "./source.ts";
+import type { LogRows as RowsSource } from "./source.ts";
 
 const [rowHeight, narrowRowHeight] = [33, 53];
 /** Rows from the top at which older events are read. */

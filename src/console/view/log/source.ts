@@ -12,7 +12,7 @@ import { useScope } from "../session/scope.ts";
 import { useSettled } from "../time/context-reading.ts";
 import { holds, isAll, type LogFilter } from "./filter.ts";
 
-export interface Rows {
+export interface LogRows {
   readonly count: number;
   /** The row of a position, or the one before it. */
   placeOf(seq: number): number;
@@ -37,13 +37,13 @@ interface GatheredRows {
 }
 
 /** The events of some types, from the newest back. */
-interface Gathering {
+interface TypedEvents {
   readonly gathered: Cell<GatheredRows>;
   more(): void;
   hear(log: EventLog): Promise<void>;
 }
 
-function gathering(session: RemoteSession, types: readonly string[], toSeq: number): Gathering {
+function gathering(session: RemoteSession, types: readonly string[], toSeq: number): TypedEvents {
   const gathered = cell<GatheredRows>({ events: [], isWhole: false, isReading: false });
   const wanted = types.length === 0 ? {} : { types };
   let heardTo = toSeq;
@@ -83,7 +83,7 @@ function gathering(session: RemoteSession, types: readonly string[], toSeq: numb
 
 const empty = cell<GatheredRows>({ events: [], isWhole: true, isReading: false });
 
-export function useRows(filter: LogFilter): Rows {
+export function useRows(filter: LogFilter): LogRows {
   const { session, log, at: place } = useScope();
   const headSeq = useCell(log.headSeq);
   const version = useCell(log.version);
@@ -125,7 +125,7 @@ function useSlow(text: string): string {
 
 const seqOfAll = (place: number): number => place + 1;
 
-function wholeRows(log: EventLog, count: number): Rows {
+function wholeRows(log: EventLog, count: number): LogRows {
   return {
     count,
     placeOf: (seq) => Math.min(count, Math.max(1, seq)) - 1,
@@ -140,8 +140,8 @@ function wholeRows(log: EventLog, count: number): Rows {
 function foundRows(
   found: readonly SessionEvent[],
   { events, isWhole, isReading }: GatheredRows,
-  some: Gathering,
-): Omit<Rows, "seqOf"> {
+  some: TypedEvents,
+): Omit<LogRows, "seqOf"> {
   return {
     count: found.length,
     placeOf(seq) {

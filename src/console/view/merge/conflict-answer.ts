@@ -6,13 +6,13 @@ import type { RemoteSession } from "../../../client/connect.ts";
 
 export type MergePlan = Awaited<ReturnType<RemoteSession["merge"]>>;
 export type Conflict = MergePlan["conflicts"][number];
-export type Side = Conflict["ours"];
+export type ConflictSide = Conflict["ours"];
 type Resolve = NonNullable<Parameters<RemoteSession["merge"]>[0]["resolve"]>;
 export type MergeAnswer = Exclude<Resolve, (...given: never) => unknown>[string];
 
 export type Take = "ours" | "theirs" | "both" | "value";
 
-export interface Answer {
+export interface ConflictChoice {
   readonly take: Take;
   /** The custom value, as typed. */
   readonly text: string;
@@ -25,26 +25,26 @@ export interface Answer {
 }
 
 /** By `kind/key`. */
-export type Answers = Readonly<Record<string, Answer>>;
+export type Answers = Readonly<Record<string, ConflictChoice>>;
 
 /** A digest of the sides: it changes with them. */
 const markOf = ({ ours, theirs }: Conflict): string =>
   JSON.stringify([ours.seq, ours.gone, theirs.seq, theirs.gone]);
 
 /** `open`: unresolved. `moved`: resolved, and changed since. `wrong`: the value is not valid JSON. */
-export type Standing = "open" | "moved" | "wrong" | "answered";
+export type AnswerStatus = "open" | "moved" | "wrong" | "answered";
 
-export function standingOf(conflict: Conflict, answer: Answer | undefined): Standing {
+export function standingOf(conflict: Conflict, answer: ConflictChoice | undefined): AnswerStatus {
   if (answer === undefined) return "open";
   if (answer.to !== markOf(conflict)) return "moved";
   return answer.take === "value" && typed(answer) === null ? "wrong" : "answered";
 }
 
-export const ownAnswer = (answers: Answers, name: string): Answer | undefined =>
+export const ownAnswer = (answers: Answers, name: string): ConflictChoice | undefined =>
   Object.hasOwn(answers, name) ? answers[name] : undefined;
 
 /** The typed value; null if it is invalid. */
-function typed({ text, isJson }: Answer): { readonly value: unknown } | null {
+function typed({ text, isJson }: ConflictChoice): { readonly value: unknown } | null {
   if (!isJson) return { value: text };
   try {
     return { value: JSON.parse(text) as unknown };
@@ -54,7 +54,11 @@ function typed({ text, isJson }: Answer): { readonly value: unknown } | null {
 }
 
 /** A first resolution, starting from our value, or theirs if ours is gone. */
-export function firstAnswer(conflict: Conflict, take: Take, before: Answer | undefined): Answer {
+export function firstAnswer(
+  conflict: Conflict,
+  take: Take,
+  before: ConflictChoice | undefined,
+): ConflictChoice {
   const to = markOf(conflict);
   if (before !== undefined) return { ...before, take, to };
   const side = conflict.ours.gone === null ? conflict.ours : conflict.theirs;

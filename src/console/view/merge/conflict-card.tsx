@@ -3,7 +3,14 @@ import { memo, useId, type ReactNode } from "react";
 import { actorWords } from "../../ui/event-summary.ts";
 import { Ago } from "../../ui/moment.tsx";
 import { brief } from "../../ui/visible.ts";
-import { standingOf, takesOf, type Answer, type Conflict, type Side, type Take } from "./conflict-answer.ts";
+import {
+  standingOf,
+  takesOf,
+  type ConflictChoice,
+  type Conflict,
+  type ConflictSide,
+  type Take,
+} from "./conflict-answer.ts";
 import { OwnValue, Why } from "./own-value.tsx";
 import { Marked } from "../compare/marked.tsx";
 import type { MergeDraft } from "./merge-draft.ts";
@@ -11,7 +18,7 @@ import { valueText } from "../compare/words.ts";
 
 interface ConflictCardProps {
   readonly conflict: Conflict;
-  readonly answer: Answer | undefined;
+  readonly answer: ConflictChoice | undefined;
   readonly amend: MergeDraft["amend"];
   readonly ours: string;
   readonly theirs: string;
@@ -109,7 +116,13 @@ const gone = {
   rewound: "Removed by a rewind: taking this side retracts it.",
 } as const;
 
-function SideValue({ side, against }: { readonly side: Side; readonly against: Side | null }): ReactNode {
+function SideValue({
+  side,
+  against,
+}: {
+  readonly side: ConflictSide;
+  readonly against: ConflictSide | null;
+}): ReactNode {
   const { value, status, because, actor, at, gone: why } = side;
   const isHeld = against !== null && against.gone === null;
   return (

@@ -3,7 +3,7 @@ import { useRef, useState } from "react";
 import {
   firstAnswer,
   ownAnswer,
-  type Answer,
+  type ConflictChoice,
   type Answers,
   type Conflict,
   type Take,
@@ -14,7 +14,7 @@ export interface MergeDraft {
   /** A custom summary for the session; empty: Skein's. */
   readonly summary: string;
   take(conflict: Conflict, take: Take): Answers;
-  amend(name: string, part: Partial<Pick<Answer, "text" | "isJson" | "because" | "status">>): void;
+  amend(name: string, part: Partial<Pick<ConflictChoice, "text" | "isJson" | "because" | "status">>): void;
   say(summary: string): void;
   /** The merge is done: nothing is kept. */
   drop(): void;
@@ -50,7 +50,7 @@ export function useMergeDraft(into: string, from: string): MergeDraft {
       // Storage is full: the draft lives as long as the view.
     }
   };
-  const put = (name: string, answer: Answer): Answers => {
+  const put = (name: string, answer: ConflictChoice): Answers => {
     const answers = { ...latest.current.answers, [name]: answer };
     keep({ ...latest.current, answers });
     return answers;

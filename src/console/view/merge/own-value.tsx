@@ -1,12 +1,12 @@
 /** The details of a resolution: a custom value, a task's status, and the reason, which is recorded. */
 import { useId, type ReactNode } from "react";
 import { brief } from "../../ui/visible.ts";
-import { standingOf, type Answer, type Conflict } from "./conflict-answer.ts";
+import { standingOf, type ConflictChoice, type Conflict } from "./conflict-answer.ts";
 import type { MergeDraft } from "./merge-draft.ts";
 
 interface OwnValueProps {
   readonly conflict: Conflict;
-  readonly answer: Answer;
+  readonly answer: ConflictChoice;
   readonly amend: MergeDraft["amend"];
 }
 

@@ -36,7 +36,7 @@ export function askedFor(typed: string): string {
   return /[\p{L}\p{N}]$/u.test(typed) ? `${text}*` : text;
 }
 
-export interface Piece {
+export interface SnippetPiece {
   readonly text: string;
   readonly isMeant: boolean;
 }
@@ -53,14 +53,14 @@ const wordForm = /[\p{L}\p{N}\p{Co}][\p{L}\p{N}\p{Co}\p{Mn}]*/gu;
 const unaccented = (word: string): string => word.replaceAll(/\p{Mn}/gu, "");
 
 /** A snippet, split at the boundaries of matched words. */
-export function pieces(snippet: string, asked: string): readonly Piece[] {
+export function pieces(snippet: string, asked: string): readonly SnippetPiece[] {
   const wanted = asked.split(/\s+/).flatMap((term) => {
     const words = (plain(term).match(wordForm) ?? []).map(unaccented);
     return words.map((word, place) => ({ word, isOpen: term.endsWith("*") && place === words.length - 1 }));
   });
   const isMeant = (word: string): boolean =>
     wanted.some((one) => (one.isOpen ? word.startsWith(one.word) : word === one.word));
-  const found: Piece[] = [];
+  const found: SnippetPiece[] = [];
   let done = 0;
   for (const match of plain(snippet).matchAll(wordForm)) {
     if (!isMeant(unaccented(match[0]))) continue;

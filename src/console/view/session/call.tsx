@@ -10,7 +10,7 @@ import { Attachments, attachedIn } from "./attachment.tsx";
 import type { EventLog } from "./event-log.ts";
 import { runWithoutWorker } from "./pending.ts";
 import { useScope } from "./scope.ts";
-import { isOf, phaseOf, type Call, type Phase } from "../../../core/transcript.ts";
+import { isOf, phaseOf, type CallHistory, type Phase } from "../../../core/transcript.ts";
 
 const phases: Readonly<Record<Phase, readonly [word: string, tone: string | undefined]>> = {
   asked: ["waiting for approval", "warn"],
@@ -31,7 +31,7 @@ const effects: Readonly<Record<string, string>> = {
 };
 
 interface CallProps {
-  readonly call: Call;
+  readonly call: CallHistory;
   readonly isOpen: boolean;
   readonly toggle: () => void;
 }
@@ -80,7 +80,7 @@ function shortJson(value: unknown): string {
 }
 
 interface CallDetailProps {
-  readonly call: Call;
+  readonly call: CallHistory;
   readonly phase: Phase;
   /** A person decides by what is shown, so nothing is truncated. */
   readonly isWhole: boolean;
@@ -117,7 +117,7 @@ function CallDetail({ call, phase, isWhole }: CallDetailProps): ReactNode {
   );
 }
 
-type SettledState = NonNullable<Call["settled"]>;
+type SettledState = NonNullable<CallHistory["settled"]>;
 
 function Outcome({ settled, phase }: { readonly settled: SettledState; readonly phase: Phase }): ReactNode {
   const titles: Partial<Record<Phase, string>> = {
@@ -147,7 +147,7 @@ export const Gap = ({ what }: { readonly what: string }): ReactNode => (
   <p className="gap">{what} erased. The log keeps its hash and length.</p>
 );
 
-function Answering({ call }: { readonly call: Call }): ReactNode {
+function Answering({ call }: { readonly call: CallHistory }): ReactNode {
   const { session, reread } = useScope();
   const [reason, setReason] = useState("");
   const mayAllow = useScopeRefusal("operate");
@@ -206,7 +206,7 @@ function unknownAfter(log: EventLog, fromSeq: number, toSeq: number): number {
 }
 
 /** A call of unknown outcome, for which the session is suspended. */
-function Settling({ call }: { readonly call: Call }): ReactNode {
+function Settling({ call }: { readonly call: CallHistory }): ReactNode {
   const { session, state, log, reread } = useScope();
   const [text, setText] = useState("");
   const refusal = useRefusal("session.answer");

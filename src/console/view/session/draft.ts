@@ -1,11 +1,11 @@
 /** A streaming answer, built from its deltas. */
 import type { FollowUpdate } from "../../../client/connect.ts";
-import type { Draft } from "./scope.ts";
+import type { StreamingAnswer } from "./scope.ts";
 
 type LiveDelta = Extract<FollowUpdate, { readonly delta: unknown }>["delta"];
 
-export function withDelta(draft: Draft | null, { requestSeq, delta }: LiveDelta): Draft {
-  const before: Draft =
+export function withDelta(draft: StreamingAnswer | null, { requestSeq, delta }: LiveDelta): StreamingAnswer {
+  const before: StreamingAnswer =
     draft?.requestSeq === requestSeq ? draft : { requestSeq, text: "", reasoning: "", tools: [] };
   switch (delta.type) {
     case "text":

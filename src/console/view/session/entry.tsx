@@ -20,15 +20,15 @@ import {
   isOf,
   noteDetail,
   type Input,
-  type TranscriptEntry,
+  type SessionTranscriptEntry,
 } from "../../../core/transcript.ts";
 
 interface EntryProps {
-  readonly entry: TranscriptEntry;
+  readonly entry: SessionTranscriptEntry;
   /** Of an answer: the previous speaker was another. */
   readonly isFirst: boolean;
   readonly isOpen: boolean;
-  readonly toggle: (entry: TranscriptEntry) => void;
+  readonly toggle: (entry: SessionTranscriptEntry) => void;
 }
 
 export const EntryOf = memo(function EntryOf({ entry, isFirst, isOpen, toggle }: EntryProps): ReactNode {

@@ -5,7 +5,7 @@ import { mayIn } from "../../../protocol/library.ts";
 import { Link } from "../../link.tsx";
 import { spendText } from "../../../core/text/money.ts";
 import { Button } from "../../ui/button.tsx";
-import { FormDialog, type Form } from "../../ui/form-dialog.tsx";
+import { FormDialog, type FormSpec } from "../../ui/form-dialog.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Menu } from "../../ui/menu.tsx";
 import { Status } from "../../ui/status.tsx";
@@ -142,7 +142,7 @@ function SessionActions(): ReactNode {
   const scope = useScope();
   const { state, session, reread } = scope;
   const me = useMe();
-  const [form, setForm] = useState<Form | null>(null);
+  const [form, setForm] = useState<FormSpec | null>(null);
   const { status, why } = state;
   // A call that waits for approval would only wait again.
   const isAsked = status === "suspended" && why?.by === "approval";

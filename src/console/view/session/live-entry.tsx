@@ -7,7 +7,7 @@ import { Said } from "../../ui/untrusted-text.tsx";
 import { brief } from "../../ui/visible.ts";
 import { every, now } from "../../world.ts";
 import { Attachments } from "./attachment.tsx";
-import type { Pending } from "./pending.ts";
+import type { PendingMessage } from "./pending.ts";
 import { Prose } from "./prose.tsx";
 import { useScope } from "./scope.ts";
 
@@ -57,7 +57,7 @@ function Elapsed(): ReactNode {
   return ms < 1_000 ? null : <span aria-hidden="true"> · {span(ms)}</span>;
 }
 
-export function PendingEntry({ pending }: { readonly pending: Pending }): ReactNode {
+export function PendingEntry({ pending }: { readonly pending: PendingMessage }): ReactNode {
   return (
     <div className="spoken" data-waits>
       <p className="spoken-who">

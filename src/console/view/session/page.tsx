@@ -33,7 +33,7 @@ import { withDelta } from "./draft.ts";
 import { eventLog } from "./event-log.ts";
 import { Head } from "./head.tsx";
 import { Panel } from "./panel.tsx";
-import { ScopeProvider, useScope, type Draft, type Scope } from "./scope.ts";
+import { ScopeProvider, useScope, type StreamingAnswer, type Scope } from "./scope.ts";
 import "./session.css";
 
 interface SessionPageProps {
@@ -81,7 +81,7 @@ interface OpenedProps extends Omit<SessionPageProps, "id"> {
 function Opened({ session, headSeq, aspect, params }: OpenedProps): ReactNode {
   const { id } = session;
   const log = useMemo(() => eventLog(session, headSeq), [session]);
-  const draft = useMemo(() => cell<Draft | null>(null), [session]);
+  const draft = useMemo(() => cell<StreamingAnswer | null>(null), [session]);
   const reread = useRereading(id);
   // A handle that is read again knows the current length of the log.
   useEffect(() => log.reach(headSeq), [log, headSeq]);

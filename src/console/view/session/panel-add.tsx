@@ -1,7 +1,7 @@
 /** The "Add" menu of the side panel: everything that can be added to a session. */
 import type { ReactNode } from "react";
 import { useRefusal, useScopeRefusal } from "../../scopes.ts";
-import type { Form } from "../../ui/form-dialog.tsx";
+import type { FormSpec } from "../../ui/form-dialog.tsx";
 import { Menu, type Choice } from "../../ui/menu.tsx";
 import { itemForm } from "./panel-items.tsx";
 import { labelForm, scoreForm, triggerForm } from "./panel-more.tsx";
@@ -21,7 +21,7 @@ export function PanelAdd({ write, describe }: PanelAddProps): ReactNode {
   const scope = useScope();
   const mayTrigger = useRefusal("session.trigger");
   const mayOperate = useScopeRefusal("operate");
-  const add = (name: string, ask: Ask, form: () => Form, refusal?: string): Choice => ({
+  const add = (name: string, ask: Ask, form: () => FormSpec, refusal?: string): Choice => ({
     name,
     act: ask === null ? undefined : () => ask(form()),
     refusal,

@@ -1,6 +1,6 @@
 /** Items: facts, decisions with their reasons, tasks, artifacts. */
 import { useState, type ReactNode } from "react";
-import type { Form } from "../../ui/form-dialog.tsx";
+import type { FormSpec } from "../../ui/form-dialog.tsx";
 import { Link } from "../../link.tsx";
 import { Menu } from "../../ui/menu.tsx";
 import { Icon } from "../../ui/icon.tsx";
@@ -144,7 +144,7 @@ function valueFrom(text: string, before: unknown): unknown {
   }
 }
 
-export function itemForm({ session, reread }: Scope, kind: Kind, item: Item | null): Form {
+export function itemForm({ session, reread }: Scope, kind: Kind, item: Item | null): FormSpec {
   const before = item?.value;
   const text = typeof before === "string" ? before : before === undefined ? "" : JSON.stringify(before);
   const key = { name: "key", label: "Key", required: true, placeholder: "database" };
@@ -172,7 +172,7 @@ export function itemForm({ session, reread }: Scope, kind: Kind, item: Item | nu
   };
 }
 
-const retractForm = ({ session, reread }: Scope, { kind, key }: Item): Form => ({
+const retractForm = ({ session, reread }: Scope, { kind, key }: Item): FormSpec => ({
   title: `Retract the ${kind} “${brief(key, 60)}”`,
   lead: "Removes it from the session's knowledge. The log keeps it.",
   fields: [{ name: "because", label: "Reason" }],
@@ -184,7 +184,7 @@ const retractForm = ({ session, reread }: Scope, { kind, key }: Item): Form => (
   },
 });
 
-const promoteForm = ({ session }: Scope, { kind, key }: Item): Form => ({
+const promoteForm = ({ session }: Scope, { kind, key }: Item): FormSpec => ({
   title: `Promote “${brief(key, 60)}” to memory`,
   lead: "New sessions carry it if it is relevant to their objective.",
   fields: [

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { useRefusal } from "../../scopes.ts";
 import { Link } from "../../link.tsx";
 import { Button } from "../../ui/button.tsx";
-import type { Form } from "../../ui/form-dialog.tsx";
+import type { FormSpec } from "../../ui/form-dialog.tsx";
 import { Ago, Due, span } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
 import { showToast, showError } from "../../ui/toast.tsx";
@@ -96,7 +96,7 @@ function specWords({ spec, kind }: Trigger): string {
   return brief(`${kind} ${Object.values(rest).map(String).join(", ")}`, 120);
 }
 
-export const triggerForm = ({ session, reread, id }: Scope): Form => ({
+export const triggerForm = ({ session, reread, id }: Scope): FormSpec => ({
   title: "Add a trigger",
   lead: "Wakes the session when it fires.",
   fields: [
@@ -180,7 +180,7 @@ export function Labels({ ask }: { readonly ask: Ask }): ReactNode {
   );
 }
 
-export const labelForm = ({ session, reread }: Scope): Form => ({
+export const labelForm = ({ session, reread }: Scope): FormSpec => ({
   title: "Add a label",
   fields: [
     { name: "key", label: "Label", required: true, placeholder: "team" },
@@ -214,7 +214,7 @@ export function Scores(): ReactNode {
   );
 }
 
-export const scoreForm = ({ session, reread }: Scope): Form => ({
+export const scoreForm = ({ session, reread }: Scope): FormSpec => ({
   title: "Add a score",
   fields: [
     { name: "name", label: "Name", required: true, placeholder: "usefulness" },

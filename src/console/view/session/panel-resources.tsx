@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { useScopeRefusal } from "../../scopes.ts";
 import { count, money, tokens } from "../../ui/amount.ts";
 import { Button } from "../../ui/button.tsx";
-import type { Field, Form } from "../../ui/form-dialog.tsx";
+import type { FormField, FormSpec } from "../../ui/form-dialog.tsx";
 import { span } from "../../ui/moment.tsx";
 import { brief } from "../../ui/visible.ts";
 import { filled } from "./session-menu.ts";
@@ -76,14 +76,14 @@ function Amount({ title, used, limit, say }: AmountProps): ReactNode {
   );
 }
 
-function budgetForm({ session, state, reread }: Scope): Form {
+function budgetForm({ session, state, reread }: Scope): FormSpec {
   const { limits } = state.budget;
   const field = (
     name: string,
     label: string,
     value: number | undefined,
-    kind: Field["kind"] = "count",
-  ): Field => ({
+    kind: FormField["kind"] = "count",
+  ): FormField => ({
     name,
     label,
     kind,
@@ -149,7 +149,7 @@ export function Bindings({ ask }: { readonly ask: Ask }): ReactNode {
   );
 }
 
-export const bindForm = ({ session, reread }: Scope): Form => ({
+export const bindForm = ({ session, reread }: Scope): FormSpec => ({
   title: "Bind a resource",
   lead: "A path on the machine that runs the session. A shell can run any command there.",
   fields: [
@@ -230,7 +230,7 @@ export function Permissions({ ask }: { readonly ask: Ask }): ReactNode {
 }
 
 /** A rule that asks or denies needs only the write scope. */
-export const grantForm = ({ session, reread }: Scope, refusal: string | undefined): Form => ({
+export const grantForm = ({ session, reread }: Scope, refusal: string | undefined): FormSpec => ({
   title: "Add a permission",
   ...(refusal === undefined ? {} : { lead: "Allow rules need the scope operate." }),
   fields: [

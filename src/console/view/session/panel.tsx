@@ -3,7 +3,7 @@ import { useRef, useState, type ReactNode } from "react";
 import { mayIn } from "../../../protocol/library.ts";
 import { Link } from "../../link.tsx";
 import { count } from "../../ui/amount.ts";
-import { FormDialog, type Form } from "../../ui/form-dialog.tsx";
+import { FormDialog, type FormSpec } from "../../ui/form-dialog.tsx";
 import { Said } from "../../ui/untrusted-text.tsx";
 import { WindowBar } from "../../ui/window-bar.tsx";
 import { useReading } from "../../query-cache.ts";
@@ -40,7 +40,7 @@ export function Panel(): ReactNode {
 function Sections(): ReactNode {
   const { at, state } = useScope();
   const me = useMe();
-  const [form, setForm] = useState<Form | null>(null);
+  const [form, setForm] = useState<FormSpec | null>(null);
   const may = (command: "write" | "describe"): Ask =>
     at === null && state.newer === null && mayWrite(me) && mayIn(state.status, command) ? setForm : null;
   return (

@@ -12,7 +12,7 @@ import type { Attachment } from "./attachment.tsx";
 
 export type Mode = "queue" | "steer";
 
-export interface Pending {
+export interface PendingMessage {
   readonly key: string;
   readonly text: string;
   readonly attached: readonly Attachment[];
@@ -21,28 +21,28 @@ export interface Pending {
   readonly seq: number | null;
 }
 
-const all = new Map<string, Cell<readonly Pending[]>>();
+const all = new Map<string, Cell<readonly PendingMessage[]>>();
 const nameOf = (id: string): string => `skein-pending-${id}`;
 
 /** Those of a session, the oldest first. */
-export function pendingOf(session: RemoteSession): Cell<readonly Pending[]> {
+export function pendingOf(session: RemoteSession): Cell<readonly PendingMessage[]> {
   const known = all.get(session.id);
   if (known !== undefined) return known;
-  const made = cell<readonly Pending[]>([]);
+  const made = cell<readonly PendingMessage[]>([]);
   all.set(session.id, made);
   for (const one of kept(session.id)) send(session, one).catch(showError);
   return made;
 }
 
-function kept(id: string): readonly Pending[] {
+function kept(id: string): readonly PendingMessage[] {
   try {
-    return JSON.parse(sessionStorage.getItem(nameOf(id)) ?? "[]") as readonly Pending[];
+    return JSON.parse(sessionStorage.getItem(nameOf(id)) ?? "[]") as readonly PendingMessage[];
   } catch {
     return [];
   }
 }
 
-function keep(id: string, list: readonly Pending[]): void {
+function keep(id: string, list: readonly PendingMessage[]): void {
   const open = list.filter(({ seq }) => seq === null);
   try {
     if (open.length === 0) sessionStorage.removeItem(nameOf(id));
@@ -55,9 +55,9 @@ function keep(id: string, list: readonly Pending[]): void {
 const lines = new Map<string, Promise<void>>();
 
 /** One after the other, in order. */
-export function send(session: RemoteSession, one: Pending): Promise<void> {
+export function send(session: RemoteSession, one: PendingMessage): Promise<void> {
   const pending = pendingOf(session);
-  const put = (list: readonly Pending[]): void => {
+  const put = (list: readonly PendingMessage[]): void => {
     pending.set(list);
     keep(session.id, list);
   };
@@ -89,7 +89,7 @@ export function dropArrived(session: RemoteSession, headSeq: number): void {
   if (left.length !== pending.get().length) pending.set(left);
 }
 
-async function sendOnce(session: RemoteSession, { text, attached, mode, key }: Pending) {
+async function sendOnce(session: RemoteSession, { text, attached, mode, key }: PendingMessage) {
   const words = text === "" ? [] : [{ type: "text" as const, text }];
   const blocks = [...words, ...attached] as unknown as Parameters<RemoteSession["input"]>[0];
   for (;;) {

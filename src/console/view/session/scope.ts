@@ -7,7 +7,7 @@ import type { EventLog } from "./event-log.ts";
 export type State = Awaited<ReturnType<RemoteSession["state"]>>;
 
 /** A streaming answer so far. Live only: the finished message is in the log. */
-export interface Draft {
+export interface StreamingAnswer {
   readonly requestSeq: number;
   readonly text: string;
   readonly reasoning: string;
@@ -27,7 +27,7 @@ export interface Scope {
   /** While a slider is dragged: expensive reads wait until it rests. */
   readonly isDrawn: boolean;
   readonly log: EventLog;
-  readonly draft: Cell<Draft | null>;
+  readonly draft: Cell<StreamingAnswer | null>;
   /** Goes to a position; null: back to now. `resting` is false while a slider is dragged. */
   travel(seq: number | null, options?: { readonly resting?: boolean }): void;
   /** Reads the state again, as after a change made here. */

@@ -1,7 +1,7 @@
 /** A section of the panel. It collapses, and remembers its state. */
 import { useState, type ReactNode } from "react";
 import { Button } from "../../ui/button.tsx";
-import type { Form } from "../../ui/form-dialog.tsx";
+import type { FormSpec } from "../../ui/form-dialog.tsx";
 
 interface SectionProps {
   readonly title: string;
@@ -54,7 +54,7 @@ export function Section({ title, count, isOpen = true, actions, children }: Sect
 }
 
 /** Opens a form; null if nothing may be changed. */
-export type Ask = ((form: Form) => void) | null;
+export type Ask = ((form: FormSpec) => void) | null;
 
 /** A button next to a title that opens a form. */
 export function AskButton({
@@ -65,7 +65,7 @@ export function AskButton({
   refusal,
 }: {
   readonly ask: Ask;
-  readonly form: () => Form;
+  readonly form: () => FormSpec;
   readonly children: ReactNode;
   readonly label?: string;
   readonly refusal?: string | undefined;

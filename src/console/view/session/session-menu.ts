@@ -4,7 +4,7 @@ import type { Me } from "../../../client/connect.ts";
 import { refusalOf } from "../../scopes.ts";
 import { plural, tokens } from "../../ui/amount.ts";
 import { copyText } from "../../ui/copy.tsx";
-import type { Form, FormValues } from "../../ui/form-dialog.tsx";
+import type { FormSpec, FormValues } from "../../ui/form-dialog.tsx";
 import type { Choice } from "../../ui/menu.tsx";
 import { saveFile } from "../../ui/save-file.ts";
 import { showToast, showError } from "../../ui/toast.tsx";
@@ -13,7 +13,7 @@ import { go, sessionPath } from "../../route.ts";
 import { engine } from "../../server.ts";
 import type { Scope } from "./scope.ts";
 
-type Ask = (form: Form) => void;
+type Ask = (form: FormSpec) => void;
 
 /** The filled-in values; empty ones are absent. */
 export function filled<N extends string>(
@@ -31,7 +31,7 @@ export function choicesOf(scope: Scope, me: Me | undefined, ask: Ask): readonly 
   const { state, session, id } = scope;
   const may = (command: Parameters<typeof mayIn>[1]): boolean =>
     state.newer === null && mayIn(state.status, command);
-  const when = (allowed: boolean, form: () => Form): (() => void) | undefined =>
+  const when = (allowed: boolean, form: () => FormSpec): (() => void) | undefined =>
     allowed ? () => ask(form()) : undefined;
   const lifts = state.holds.map((name) => ({
     name: `Lift hold “${name.slice(0, 40)}”`,
@@ -75,7 +75,7 @@ async function done({ reread }: Scope, work: Promise<unknown>, said: string): Pr
   reread();
 }
 
-const forkForm = ({ session, at }: Scope): Form => ({
+const forkForm = ({ session, at }: Scope): FormSpec => ({
   title: "Fork",
   lead: "A new session with everything this one knows, which continues independently.",
   fields: [
@@ -93,7 +93,7 @@ const forkForm = ({ session, at }: Scope): Form => ({
   },
 });
 
-export const saveForm = (scope: Scope): Form => ({
+export const saveForm = (scope: Scope): FormSpec => ({
   title: "Save a checkpoint",
   lead: "A name for this position, to go back to or to fork from.",
   fields: [
@@ -104,7 +104,7 @@ export const saveForm = (scope: Scope): Form => ({
   act: async (given) => done(scope, scope.session.save(given["name"] ?? "", filled(given, "note")), "Saved."),
 });
 
-const compressForm = (scope: Scope): Form => ({
+const compressForm = (scope: Scope): FormSpec => ({
   title: "Compress",
   lead: "Makes the context smaller. The log keeps the transcript, and items stay.",
   fields: [
@@ -130,7 +130,7 @@ const compressForm = (scope: Scope): Form => ({
   },
 });
 
-const clearForm = ({ session, state, reread }: Scope): Form => ({
+const clearForm = ({ session, state, reread }: Scope): FormSpec => ({
   title: "Clear",
   lead: "Closes this session and opens a successor with its agent and bindings, and an empty context.",
   fields: [
@@ -146,7 +146,7 @@ const clearForm = ({ session, state, reread }: Scope): Form => ({
   },
 });
 
-const migrateForm = (scope: Scope): Form => ({
+const migrateForm = (scope: Scope): FormSpec => ({
   title: "Change model",
   lead: `Current model: ${scope.state.model ?? "the agent's"}. The log lists what the new model cannot see.`,
   fields: [
@@ -157,7 +157,7 @@ const migrateForm = (scope: Scope): Form => ({
     done(scope, scope.session.migrate({ model: given["model"]?.trim() ?? "" }), "Model changed."),
 });
 
-const sleepForm = (scope: Scope): Form => ({
+const sleepForm = (scope: Scope): FormSpec => ({
   title: "Sleep",
   lead: "Sleeps until then, or until an input arrives.",
   fields: [
@@ -172,7 +172,7 @@ const sleepForm = (scope: Scope): Form => ({
   },
 });
 
-const cancelForm = (scope: Scope): Form => ({
+const cancelForm = (scope: Scope): FormSpec => ({
   title: "Cancel session",
   lead: "Ends the current turn and closes the session as cancelled. You can reopen it.",
   fields: [
@@ -189,7 +189,7 @@ const cancelForm = (scope: Scope): Form => ({
     ),
 });
 
-const holdForm = (scope: Scope): Form => ({
+const holdForm = (scope: Scope): FormSpec => ({
   title: "Hold",
   lead: "Prevents erasing and deleting until the hold is lifted.",
   fields: [
@@ -201,7 +201,7 @@ const holdForm = (scope: Scope): Form => ({
     done(scope, scope.session.hold(given["name"] ?? "", filled(given, "reason")), "On hold."),
 });
 
-const deleteForm = ({ id, state }: Scope): Form => ({
+const deleteForm = ({ id, state }: Scope): FormSpec => ({
   title: "Delete session",
   lead:
     `Deletes ${plural(state.seq, "event")} and ${tokens(state.budget.used.tokens)} tokens of work` +

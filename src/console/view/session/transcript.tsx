@@ -14,15 +14,15 @@ import { useShortcuts } from "../../shortcut.ts";
 import { Composer } from "./composer.tsx";
 import { EntryOf, InputEntry } from "./entry.tsx";
 import { LiveEntry, PendingEntry } from "./live-entry.tsx";
-import { dropArrived, pendingOf, type Pending } from "./pending.ts";
+import { dropArrived, pendingOf, type PendingMessage } from "./pending.ts";
 import { useScope } from "./scope.ts";
 import {
   gapsIn,
   placeOf,
   buildTranscript,
-  type TranscriptEntry,
+  type SessionTranscriptEntry,
   type Input,
-  type Transcript as TranscriptModel,
+  type SessionTranscript as TranscriptModel,
 } from "../../../core/transcript.ts";
 import { makeTranscriptLoader, type TranscriptLoader } from "./transcript-window.ts";
 
@@ -30,13 +30,13 @@ type Row =
   | {
       readonly kind: "entry";
       readonly key: string;
-      readonly entry: TranscriptEntry;
+      readonly entry: SessionTranscriptEntry;
       readonly isFirst: boolean;
     }
   | { readonly kind: "live"; readonly key: "live" }
   | { readonly kind: "waiting"; readonly key: string; readonly input: Input }
   | { readonly kind: "more"; readonly key: "more"; readonly count: number }
-  | { readonly kind: "pending"; readonly key: string; readonly pending: Pending };
+  | { readonly kind: "pending"; readonly key: string; readonly pending: PendingMessage };
 
 export function Transcript(): ReactNode {
   return (
@@ -205,7 +205,7 @@ const looksOf = (row: Row, marked: string | null, chosen: string | null) => ({
 /** Expands; for a rewound range, reads its skipped events. */
 function useToggle(
   unfold: (entry: { readonly key: string }) => void,
-  entries: readonly TranscriptEntry[],
+  entries: readonly SessionTranscriptEntry[],
   loader: TranscriptLoader,
 ): (entry: { readonly key: string }) => void {
   return useCallback(
@@ -292,14 +292,14 @@ function useKeptAtEnd(virtual: Rows, element: { readonly current: HTMLDivElement
   }, [element, keep]);
 }
 
-interface MarkedGiven {
-  readonly entries: readonly TranscriptEntry[];
+interface MarkedEntryOptions {
+  readonly entries: readonly SessionTranscriptEntry[];
   readonly loader: TranscriptLoader;
   readonly endSeq: number;
 }
 
 /** The entry named in the URL: scrolled to once, and highlighted. */
-function useMarked(virtual: Rows, { entries, loader, endSeq }: MarkedGiven): string | null {
+function useMarked(virtual: Rows, { entries, loader, endSeq }: MarkedEntryOptions): string | null {
   const named = useRoute().params.get("to") ?? "";
   const seq = /^\d{1,15}$/.test(named) ? Number(named) : null;
   const gone = useRef<number | null>(null);
@@ -343,7 +343,7 @@ function useChosen(virtual: Rows, rows: readonly Row[], toggle: (row: Row) => vo
 interface RowProps {
   readonly row: Row;
   readonly isOpen: boolean;
-  readonly toggle: (entry: TranscriptEntry) => void;
+  readonly toggle: (entry: SessionTranscriptEntry) => void;
 }
 
 function RowOf({ row, isOpen, toggle }: RowProps): ReactNode {

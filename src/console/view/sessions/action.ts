@@ -1,7 +1,7 @@
 /** The actions on sessions from their rows: their keys, and the sessions they apply to. */
 import { mayIn, type SessionStatus } from "../../../protocol/library.ts";
 import type { Me } from "../../../client/connect.ts";
-import type { Row } from "./filter.ts";
+import type { SessionListRow } from "./filter.ts";
 
 export type ActionName =
   | "suspend"
@@ -111,7 +111,7 @@ export const isEntitled = (action: Action, me: Pick<Me, "scopes"> | undefined): 
  * The rows that the action applies to. An imported copy can only be read and forked, and a session that waits
  * for approval would only wait again.
  */
-export const doable = (action: Action, rows: readonly Row[]): Row[] =>
+export const doable = (action: Action, rows: readonly SessionListRow[]): SessionListRow[] =>
   rows.filter(
     ({ status, copy, waitingFor }) =>
       action.may(status) &&
@@ -120,7 +120,7 @@ export const doable = (action: Action, rows: readonly Row[]): Row[] =>
   );
 
 /** The meaning of a two-way key: the first action, as long as it applies to a row. */
-export function eitherOf(first: ActionName, second: ActionName, rows: readonly Row[]): Action {
+export function eitherOf(first: ActionName, second: ActionName, rows: readonly SessionListRow[]): Action {
   const [one, other] = [actionOf(first), actionOf(second)];
   return doable(one, rows).length > 0 || doable(other, rows).length === 0 ? one : other;
 }

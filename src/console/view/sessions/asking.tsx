@@ -6,20 +6,26 @@ import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { brief } from "../../ui/visible.ts";
 import { actionOf, doable, type Action } from "./action.ts";
-import { titleOf, type Row } from "./filter.ts";
+import { titleOf, type SessionListRow } from "./filter.ts";
 import { perform } from "./perform.ts";
 
-export interface Asking {
+export interface ActionQuestion {
   readonly action: Action;
-  readonly rows: readonly Row[];
+  readonly rows: readonly SessionListRow[];
 }
 
 interface AskProps {
-  readonly rows: readonly Row[];
+  readonly rows: readonly SessionListRow[];
   readonly close: () => void;
 }
 
-export function Ask({ asking, close }: { readonly asking: Asking; readonly close: () => void }): ReactNode {
+export function Ask({
+  asking,
+  close,
+}: {
+  readonly asking: ActionQuestion;
+  readonly close: () => void;
+}): ReactNode {
   return asking.action.name === "delete" ? (
     <AskDelete rows={asking.rows} close={close} />
   ) : (

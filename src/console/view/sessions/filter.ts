@@ -3,11 +3,11 @@ import { pairOf } from "../../../core/text/pair.ts";
 import { statuses, type SessionStatus } from "../../../protocol/library.ts";
 import type { RemoteEngine } from "../../../client/connect.ts";
 
-export type Row = Awaited<ReturnType<RemoteEngine["sessions"]>>["rows"][number];
+export type SessionListRow = Awaited<ReturnType<RemoteEngine["sessions"]>>["rows"][number];
 export type FilterQuery = NonNullable<Parameters<RemoteEngine["sessions"]>[0]>;
 
 export const sorts = ["active", "opened", "name", "status", "priority", "cost"] as const;
-export type Sort = (typeof sorts)[number];
+export type ListSort = (typeof sorts)[number];
 
 export interface Filter {
   /** A substring of name or objective. */
@@ -18,12 +18,12 @@ export interface Filter {
   readonly labels: Readonly<Record<string, string>>;
   /** Only those that wait for a person. */
   readonly asks: boolean;
-  readonly sort: Sort;
+  readonly sort: ListSort;
   readonly falls: boolean;
 }
 
 /** Per order, whether it is descending by default. */
-const fallsFirst: Readonly<Record<Sort, boolean>> = {
+const fallsFirst: Readonly<Record<ListSort, boolean>> = {
   active: true,
   opened: true,
   name: false,
@@ -48,7 +48,7 @@ export function filterOf(params: URLSearchParams): Filter {
 }
 
 /** The URL parameters of an order: none for the default. */
-export function sortParams(sort: Sort, falls: boolean): Record<"sort" | "dir", string | null> {
+export function sortParams(sort: ListSort, falls: boolean): Record<"sort" | "dir", string | null> {
   return {
     sort: sort === "active" ? null : sort,
     dir: falls === fallsFirst[sort] ? null : falls ? "desc" : "asc",
@@ -56,7 +56,7 @@ export function sortParams(sort: Sort, falls: boolean): Record<"sort" | "dir", s
 }
 
 /** The order after a click on a column: its default, then reversed. */
-export const turned = (filter: Filter, sort: Sort): Record<"sort" | "dir", string | null> =>
+export const turned = (filter: Filter, sort: ListSort): Record<"sort" | "dir", string | null> =>
   sortParams(sort, filter.sort === sort ? !filter.falls : fallsFirst[sort]);
 
 /** `team=blue, stage=2` as labels. An incomplete one is ignored. */
@@ -102,11 +102,11 @@ const needed: readonly (string | null)[] = [
   "rollback",
 ];
 /** Whether it waits for a person; not if a person suspended it. */
-export const isAsking = ({ status, waitingFor }: Pick<Row, "status" | "waitingFor">): boolean =>
+export const isAsking = ({ status, waitingFor }: Pick<SessionListRow, "status" | "waitingFor">): boolean =>
   status === "suspended" && needed.includes(waitingFor);
 
 /** As the server filters. */
-export function matches(row: Row, filter: Filter): boolean {
+export function matches(row: SessionListRow, filter: Filter): boolean {
   const { text, statuses: some, agent, labels, asks } = filter;
   if (asks && !isAsking(row)) return false;
   if (some.length > 0 && !asks && !some.includes(row.status)) return false;
@@ -119,11 +119,11 @@ export function matches(row: Row, filter: Filter): boolean {
 /** Only the case of ASCII letters is ignored, as in the store. */
 const lower = (text: string): string => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 
-export const titleOf = ({ name, objective }: Pick<Row, "name" | "objective">): string =>
+export const titleOf = ({ name, objective }: Pick<SessionListRow, "name" | "objective">): string =>
   name || objective || "";
 
 type Value = number | string;
-const valueOf: Readonly<Record<Sort, (row: Row) => Value>> = {
+const valueOf: Readonly<Record<ListSort, (row: SessionListRow) => Value>> = {
   active: ({ activeAt }) => activeAt,
   opened: ({ openedAt }) => openedAt,
   name: (row) => lower(titleOf(row).slice(0, 200)),
@@ -133,7 +133,7 @@ const valueOf: Readonly<Record<Sort, (row: Row) => Value>> = {
   cost: ({ nanoUsd }) => nanoUsd,
 };
 /** An unknown price may be any: it comes before a known one of the same amount. */
-const costTie = (a: Row, b: Row): number =>
+const costTie = (a: SessionListRow, b: SessionListRow): number =>
   order(a.unpriced, b.unpriced) || order(a.unconfirmedNanoUsd, b.unconfirmedNanoUsd);
 const urgency: readonly SessionStatus[] = [
   "running",
@@ -146,7 +146,7 @@ const urgency: readonly SessionStatus[] = [
 ];
 
 /** Ties: the most recently active first, and then as the server orders them. */
-export function comparing({ sort, falls }: Filter): (a: Row, b: Row) => number {
+export function comparing({ sort, falls }: Filter): (a: SessionListRow, b: SessionListRow) => number {
   const value = valueOf[sort];
   const sign = falls ? -1 : 1;
   return (a, b) =>

@@ -12,7 +12,7 @@ import { goWith, withParams } from "../../route.ts";
 import { engine } from "../../server.ts";
 import { useShortcuts } from "../../shortcut.ts";
 import { after } from "../../world.ts";
-import { isFiltered, labelsOf, labelsText, sortParams, sorts, type Filter, type Sort } from "./filter.ts";
+import { isFiltered, labelsOf, labelsText, sortParams, sorts, type Filter, type ListSort } from "./filter.ts";
 import { labelTrouble, leftOut } from "./filter-warnings.ts";
 import type { Totals } from "./totals.ts";
 
@@ -181,7 +181,7 @@ function AgentField({ filter }: { readonly filter: Filter }): ReactNode {
   );
 }
 
-const orders: Readonly<Record<Sort, string>> = {
+const orders: Readonly<Record<ListSort, string>> = {
   active: "Last active",
   opened: "Last opened",
   name: "Name",

@@ -3,11 +3,19 @@
  * the order is frozen; new rows wait.
  */
 import { cell, type Cell } from "../../signal.ts";
-import { askedOf, comparing, matches, needsAll, type FilterQuery, type Filter, type Row } from "./filter.ts";
+import {
+  askedOf,
+  comparing,
+  matches,
+  needsAll,
+  type FilterQuery,
+  type Filter,
+  type SessionListRow,
+} from "./filter.ts";
 
-export interface Listing {
+export interface SessionListing {
   /** In display order. */
-  readonly rows: readonly Row[];
+  readonly rows: readonly SessionListRow[];
   /** New rows that are not shown yet, because the order is frozen. */
   readonly kept: number;
   /** All have been read. */
@@ -21,13 +29,13 @@ export interface Listing {
 }
 
 interface Page {
-  readonly rows: readonly Row[];
+  readonly rows: readonly SessionListRow[];
   readonly cursor: string | null;
 }
 type Read = (asked: FilterQuery) => Promise<Page>;
 
 export interface SessionList {
-  readonly listing: Cell<Listing>;
+  readonly listing: Cell<SessionListing>;
   /** From the start, as far as the known rows; the first time one page. */
   readHead(): Promise<void>;
   /** The next page. */
@@ -49,7 +57,7 @@ const pageRowsMax = 500;
 const headPagesMax = 20;
 const caughtPagesMax = 4;
 
-const empty: Listing = {
+const empty: SessionListing = {
   rows: [],
   kept: 0,
   isWhole: false,
@@ -60,8 +68,8 @@ const empty: Listing = {
 };
 
 export function sessionList(filter: Filter, read: Read): SessionList {
-  const listing = cell<Listing>(empty);
-  const known = new Map<string, Row>();
+  const listing = cell<SessionListing>(empty);
+  const known = new Map<string, SessionListRow>();
   const asked = askedOf(filter);
   const compare = comparing(filter);
   let cursor: string | null = null;
@@ -71,13 +79,13 @@ export function sessionList(filter: Filter, read: Read): SessionList {
   let sinceOf = Infinity;
   let missedOf = Infinity;
 
-  function show(more: Partial<Listing> = {}): void {
+  function show(more: Partial<SessionListing> = {}): void {
     const fresh = [...known.values()].filter((row) => matches(row, filter)).toSorted(compare);
     const { rows, kept } = isHeld ? holding(listing.get().rows, fresh, known, compare) : free(fresh);
     listing.set({ ...listing.get(), rows, kept, isCut: known.size >= rowsMax, ...more });
   }
 
-  function take(rows: readonly Row[]): void {
+  function take(rows: readonly SessionListRow[]): void {
     for (const row of rows) {
       // An earlier read may arrive later.
       const before = known.get(row.session);
@@ -196,15 +204,15 @@ export function sessionList(filter: Filter, read: Read): SessionList {
   };
 }
 
-const free = (rows: readonly Row[]): Pick<Listing, "rows" | "kept"> => ({ rows, kept: 0 });
+const free = (rows: readonly SessionListRow[]): Pick<SessionListing, "rows" | "kept"> => ({ rows, kept: 0 });
 
 /** The previous order, with rows after its end added; rows in between are counted. */
 export function holding(
-  before: readonly Row[],
-  fresh: readonly Row[],
-  known: ReadonlyMap<string, Row>,
-  compare: (a: Row, b: Row) => number,
-): Pick<Listing, "rows" | "kept"> {
+  before: readonly SessionListRow[],
+  fresh: readonly SessionListRow[],
+  known: ReadonlyMap<string, SessionListRow>,
+  compare: (a: SessionListRow, b: SessionListRow) => number,
+): Pick<SessionListing, "rows" | "kept"> {
   const rows = before.flatMap(({ session }) => known.get(session) ?? []);
   const last = before.at(-1);
   const shown = new Set(rows.map(({ session }) => session));

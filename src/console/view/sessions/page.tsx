@@ -15,11 +15,18 @@ import { useShortcuts } from "../../shortcut.ts";
 import { after, every } from "../../world.ts";
 import { FirstRun, SampleNote } from "../first-run.tsx";
 import { actionOf, actions, doable, eitherOf, isEntitled, keyOfAction, type Action } from "./action.ts";
-import { Ask, type Asking } from "./asking.tsx";
+import { Ask, type ActionQuestion } from "./asking.tsx";
 import { chosen, clearSelected, selected, toggle } from "./chosen.ts";
-import { filterName, filterOf, isFiltered, needsAll, type Filter, type Row } from "./filter.ts";
+import { filterName, filterOf, isFiltered, needsAll, type Filter, type SessionListRow } from "./filter.ts";
 import { Filters, Head, LeftOut } from "./head.tsx";
-import { listNamed, removeEverywhere, rowsMax, sessionList, type Listing, type SessionList } from "./list.ts";
+import {
+  listNamed,
+  removeEverywhere,
+  rowsMax,
+  sessionList,
+  type SessionListing,
+  type SessionList,
+} from "./list.ts";
 import { isBusy, perform } from "./perform.ts";
 import { Selection } from "./selection.tsx";
 import { Table } from "./table.tsx";
@@ -38,10 +45,10 @@ export function Sessions({ params, open }: SessionsProps): ReactNode {
   const listing = useCell(list.listing);
   const totals = useTotals(listing.isBegun);
   const me = useReading("me", () => engine.me()).value;
-  const [asking, setAsking] = useState<Asking | null>(null);
+  const [asking, setAsking] = useState<ActionQuestion | null>(null);
   useLive(list);
   const act = useCallback(
-    (action: Action, rows: readonly Row[]): void => {
+    (action: Action, rows: readonly SessionListRow[]): void => {
       if (rows.some(isBusy)) return;
       if (!isEntitled(action, me)) showToast(`This needs the scope ${action.scope}, which your login lacks.`);
       else if (action.asks === true && doable(action, rows).length > 0) setAsking({ action, rows });
@@ -49,7 +56,7 @@ export function Sessions({ params, open }: SessionsProps): ReactNode {
     },
     [me],
   );
-  const choices = useCallback((row: Row) => choicesOf(row, me, act), [me, act]);
+  const choices = useCallback((row: SessionListRow) => choicesOf(row, me, act), [me, act]);
   const picked = useCell(selected);
   const rows = listing.rows.filter(({ session }) => picked.has(session));
   useRowKeys(list, act);
@@ -147,9 +154,9 @@ function useLive(list: SessionList): void {
   );
 }
 
-type Act = (action: Action, rows: readonly Row[]) => void;
+type Act = (action: Action, rows: readonly SessionListRow[]) => void;
 
-function choicesOf(row: Row, me: Parameters<typeof isEntitled>[1], act: Act): readonly Choice[] {
+function choicesOf(row: SessionListRow, me: Parameters<typeof isEntitled>[1], act: Act): readonly Choice[] {
   const rows = [row];
   const able = actions.filter(
     (action) => (action.asks === true || doable(action, rows).length > 0) && isEntitled(action, me),
@@ -177,8 +184,8 @@ function choicesOf(row: Row, me: Parameters<typeof isEntitled>[1], act: Act): re
 
 /** Keys act on the selected rows, or else on the cursor row. */
 function useRowKeys(list: SessionList, act: Act): void {
-  const rows = (): readonly Row[] => list.listing.get().rows;
-  const meant = (): readonly Row[] => {
+  const rows = (): readonly SessionListRow[] => list.listing.get().rows;
+  const meant = (): readonly SessionListRow[] => {
     const picked = selected.get();
     const at = chosen.get();
     return rows().filter(({ session }) => (picked.size > 0 ? picked.has(session) : session === at));
@@ -204,7 +211,7 @@ function useRowKeys(list: SessionList, act: Act): void {
     last.current = -1;
     list.hold(false);
   };
-  const doing = (pick: (of: readonly Row[]) => Action) => (): void => {
+  const doing = (pick: (of: readonly SessionListRow[]) => Action) => (): void => {
     const of = meant();
     if (of.length === 0) showToast("Select a session first, with j and k or the arrows.");
     else act(pick(of), of);
@@ -239,7 +246,7 @@ function useRowKeys(list: SessionList, act: Act): void {
 interface ProgressProps {
   readonly filter: Filter;
   readonly list: SessionList;
-  readonly listing: Listing;
+  readonly listing: SessionListing;
   readonly totals: Totals | undefined;
 }
 

@@ -9,7 +9,7 @@ import { go, sessionPath } from "../../route.ts";
 import { engine, sessionOf } from "../../server.ts";
 import { after } from "../../world.ts";
 import { actionOf, doable, each, type Action, type ActionName } from "./action.ts";
-import { titleOf, type Row } from "./filter.ts";
+import { titleOf, type SessionListRow } from "./filter.ts";
 import { removeEverywhere } from "./list.ts";
 
 /** The progress of an action on several sessions; null: none. */
@@ -23,7 +23,7 @@ const busy = new Map<string, { readonly seenSeq: number | null }>();
 const tellingMs = 2_000;
 
 /** Whether an action is in progress, or its row does not reflect it yet. */
-export function isBusy({ session, headSeq }: Row): boolean {
+export function isBusy({ session, headSeq }: SessionListRow): boolean {
   const found = busy.get(session);
   return found !== undefined && (found.seenSeq === null || found.seenSeq === headSeq);
 }
@@ -31,7 +31,7 @@ export function isBusy({ session, headSeq }: Row): boolean {
 /** Actions that change the status of a row. */
 const turning: readonly ActionName[] = ["suspend", "activate", "interrupt", "close", "reopen", "archive"];
 
-function release(action: Action, row: Row, isDone: boolean): void {
+function release(action: Action, row: SessionListRow, isDone: boolean): void {
   if (!isDone || !turning.includes(action.name)) return void busy.delete(row.session);
   const state = { seenSeq: row.headSeq };
   busy.set(row.session, state);
@@ -45,7 +45,9 @@ interface ActionInput {
 }
 
 /** Returns the new session, if there is one. */
-const works: Readonly<Record<ActionName, (row: Row, given: ActionInput) => Promise<string | null>>> = {
+const works: Readonly<
+  Record<ActionName, (row: SessionListRow, given: ActionInput) => Promise<string | null>>
+> = {
   suspend: async ({ session }) => plain((await sessionOf(session)).suspend()),
   activate: async ({ session }) => plain((await sessionOf(session)).activate()),
   interrupt: async ({ session }) => plain((await sessionOf(session)).interrupt()),
@@ -70,7 +72,7 @@ async function plain(work: Promise<unknown>): Promise<null> {
 /** The affected sessions. An undo is offered where there is one. */
 export async function perform(
   action: Action,
-  chosen: readonly Row[],
+  chosen: readonly SessionListRow[],
   given: ActionInput = {},
 ): Promise<void> {
   const rows = doable(action, chosen);
@@ -101,9 +103,9 @@ export async function perform(
   if (done.length > 0) tellDone(action, done);
 }
 
-const nameOf = (row: Row): string => brief(titleOf(row), 60) || shortId(row.session);
+const nameOf = (row: SessionListRow): string => brief(titleOf(row), 60) || shortId(row.session);
 
-function tellDone(action: Action, rows: readonly Row[]): void {
+function tellDone(action: Action, rows: readonly SessionListRow[]): void {
   const [first] = rows;
   const what = rows.length === 1 && first !== undefined ? nameOf(first) : plural(rows.length, "session");
   const back = backOf[action.name];
@@ -118,7 +120,11 @@ function tellDone(action: Action, rows: readonly Row[]): void {
 const backOf: Partial<
   Record<
     ActionName,
-    { readonly title: string; readonly action: () => Action; readonly after: (row: Row) => Row }
+    {
+      readonly title: string;
+      readonly action: () => Action;
+      readonly after: (row: SessionListRow) => SessionListRow;
+    }
   >
 > = {
   close: {
@@ -133,7 +139,7 @@ const backOf: Partial<
   },
 };
 
-function cannot({ title, name }: Action, row: Row | undefined): string {
+function cannot({ title, name }: Action, row: SessionListRow | undefined): string {
   const verb = title.replace("…", "");
   if (row?.copy === true) return `${verb}: this is a copy, which can only be read and forked.`;
   if (row?.status === "running" && (name === "close" || name === "delete"))

@@ -10,18 +10,18 @@ import { Ago, Due } from "../../ui/moment.tsx";
 import { brief } from "../../ui/visible.ts";
 import { Status, Zone } from "../../ui/status.tsx";
 import { sessionPath } from "../../route.ts";
-import { titleOf, type Row } from "./filter.ts";
+import { titleOf, type SessionListRow } from "./filter.ts";
 import { standingOf } from "./standing.ts";
 
 interface RowProps {
-  readonly row: Row;
+  readonly row: SessionListRow;
   /** Among all rows, from 0. */
   readonly place: number;
   readonly top: number;
   readonly height: number;
   readonly isChosen: boolean;
   readonly isSelected: boolean;
-  readonly choices: (row: Row) => readonly Choice[];
+  readonly choices: (row: SessionListRow) => readonly Choice[];
   /** With the range from the last one, or alone. */
   readonly select: (session: string, isRange: boolean) => void;
 }
@@ -72,7 +72,7 @@ export const SessionRow = memo(function SessionRow(props: RowProps): ReactNode {
   );
 });
 
-function Name({ row, title }: { readonly row: Row; readonly title: string }): ReactNode {
+function Name({ row, title }: { readonly row: SessionListRow; readonly title: string }): ReactNode {
   const beneath = row.name ? brief(row.objective ?? "", 240) : "";
   return (
     <span role="gridcell" className="sessions-name">
@@ -100,7 +100,7 @@ function Name({ row, title }: { readonly row: Row; readonly title: string }): Re
   );
 }
 
-function Facts({ row }: { readonly row: Row }): ReactNode {
+function Facts({ row }: { readonly row: SessionListRow }): ReactNode {
   const { agent, model, priority, zone, activeAt } = row;
   return (
     <>
@@ -128,7 +128,7 @@ function Facts({ row }: { readonly row: Row }): ReactNode {
 }
 
 /** Short, for a narrow column; the title has the full text. */
-function Cost({ row }: { readonly row: Row }): ReactNode {
+function Cost({ row }: { readonly row: SessionListRow }): ReactNode {
   const { nanoUsd, unpriced, unconfirmedNanoUsd } = row;
   const bound = unconfirmedNanoUsd > 0 ? `+ up to ${money(unconfirmedNanoUsd)}` : "";
   if (nanoUsd === 0 && unpriced === 0 && bound === "") return <span className="faint">$0</span>;
@@ -145,7 +145,7 @@ function Cost({ row }: { readonly row: Row }): ReactNode {
 /** The title has the provider. */
 const shortModel = (model: string): string => model.slice(model.indexOf("/") + 1);
 
-function Standing({ row }: { readonly row: Row }): ReactNode {
+function Standing({ row }: { readonly row: SessionListRow }): ReactNode {
   const words = standingOf(row);
   if (words === null) return <span role="gridcell" className="sessions-standing" />;
   const text = brief(words.text, 80);

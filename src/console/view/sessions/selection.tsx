@@ -5,20 +5,20 @@ import { plural } from "../../ui/amount.ts";
 import { Button } from "../../ui/button.tsx";
 import { actions, doable, isEntitled, keyOfAction, type Action } from "./action.ts";
 import { clearSelected } from "./chosen.ts";
-import type { Row } from "./filter.ts";
-import type { Listing } from "./list.ts";
+import type { SessionListRow } from "./filter.ts";
+import type { SessionListing } from "./list.ts";
 import { underway } from "./perform.ts";
 import type { Me } from "../../../client/connect.ts";
 
 interface SelectionProps {
-  readonly rows: readonly Row[];
-  readonly listing: Listing;
+  readonly rows: readonly SessionListRow[];
+  readonly listing: SessionListing;
   readonly me: Me | undefined;
-  readonly act: (action: Action, rows: readonly Row[]) => void;
+  readonly act: (action: Action, rows: readonly SessionListRow[]) => void;
 }
 
 /** Selecting all selects only loaded rows: the text says so. */
-const selectedWords = (picked: number, { rows, isWhole }: Pick<Listing, "rows" | "isWhole">): string =>
+const selectedWords = (picked: number, { rows, isWhole }: Pick<SessionListing, "rows" | "isWhole">): string =>
   picked < rows.length || isWhole
     ? `${plural(picked, "session")} selected`
     : `${plural(picked, "session")} selected (more not loaded)`;

@@ -1,5 +1,5 @@
 /** The status of a session, in a few words: its runner, what it waits for, or why it is suspended. */
-import type { Row } from "./filter.ts";
+import type { SessionListRow } from "./filter.ts";
 
 export interface Words {
   readonly text: string;
@@ -21,9 +21,12 @@ const waits: Readonly<Record<string, Omit<Words, "at">>> = {
   trigger: { text: "Waiting for a trigger", tone: "plain" },
 };
 
-type Standing = Pick<Row, "status" | "runBy" | "waitingFor" | "runnable" | "full" | "deadlineMs">;
+type StandingFields = Pick<
+  SessionListRow,
+  "status" | "runBy" | "waitingFor" | "runnable" | "full" | "deadlineMs"
+>;
 
-export function standingOf(row: Standing): Words | null {
+export function standingOf(row: StandingFields): Words | null {
   const { runBy, waitingFor, runnable, deadlineMs } = row;
   if (runBy !== null) return { text: `Running on ${runBy.replace(/\/.*$/s, "")}`, tone: "busy" };
   const words = waitingFor === null ? null : waitingWords(waitingFor);

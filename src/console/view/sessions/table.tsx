@@ -13,11 +13,11 @@ import { useCell } from "../../signal.ts";
 import type { Choice } from "../../ui/menu.tsx";
 import { goWith } from "../../route.ts";
 import { chosen, pickRange, selected, toggleAll } from "./chosen.ts";
-import { turned, type Filter, type Row, type Sort } from "./filter.ts";
-import type { SessionList, Listing } from "./list.ts";
+import { turned, type Filter, type SessionListRow, type ListSort } from "./filter.ts";
+import type { SessionList, SessionListing } from "./list.ts";
 import { focusGrid, rowId, SessionRow } from "./row.tsx";
 
-const columns: readonly (readonly [name: string, title: string, sort: Sort | null])[] = [
+const columns: readonly (readonly [name: string, title: string, sort: ListSort | null])[] = [
   ["status", "Status", "status"],
   ["name", "Session", "name"],
   ["agent", "Agent", null],
@@ -39,8 +39,8 @@ const useNarrow = (): boolean => useSyncExternalStore(watchNarrow, () => narrow?
 interface TableProps {
   readonly filter: Filter;
   readonly list: SessionList;
-  readonly listing: Listing;
-  readonly choices: (row: Row) => readonly Choice[];
+  readonly listing: SessionListing;
+  readonly choices: (row: SessionListRow) => readonly Choice[];
 }
 
 const aheadRows = 30;
@@ -113,7 +113,7 @@ export function Table({ filter, list, listing, choices }: TableProps): ReactNode
 }
 
 /** With Shift, the range from the last toggled row. */
-function useSelect(rows: readonly Row[]): (session: string, isRange: boolean) => void {
+function useSelect(rows: readonly SessionListRow[]): (session: string, isRange: boolean) => void {
   const latest = useRef(rows);
   latest.current = rows;
   const last = useRef<string | null>(null);
@@ -138,14 +138,24 @@ function useMargin(body: { readonly current: HTMLElement | null }): number {
 }
 
 /** Scrolls the cursor row into view, if it is not visible. */
-function useKeptInView(at: string | null, rows: readonly Row[], show: (place: number) => void): void {
+function useKeptInView(
+  at: string | null,
+  rows: readonly SessionListRow[],
+  show: (place: number) => void,
+): void {
   useEffect(() => {
     const place = at === null ? -1 : rows.findIndex(({ session }) => session === at);
     if (place >= 0) show(place);
   }, [at]);
 }
 
-function Columns({ filter, rows }: { readonly filter: Filter; readonly rows: readonly Row[] }): ReactNode {
+function Columns({
+  filter,
+  rows,
+}: {
+  readonly filter: Filter;
+  readonly rows: readonly SessionListRow[];
+}): ReactNode {
   const picked = useCell(selected);
   const all = rows.length > 0 && rows.every(({ session }) => picked.has(session));
   return (

@@ -3,7 +3,7 @@ import type { ContextPart } from "../../../core/context/part.ts";
 import { plural } from "../../ui/amount.ts";
 import { brief } from "../../ui/visible.ts";
 
-export interface Piece {
+export interface ContextPiece {
   readonly title: string | null;
   readonly text: string;
   /** Shown verbatim, in monospace. */
@@ -13,13 +13,13 @@ export interface Piece {
 export interface ShownPart {
   readonly title: string;
   readonly line: string;
-  readonly pieces: readonly Piece[];
+  readonly pieces: readonly ContextPiece[];
   /** Names of erased contents. */
   readonly gaps: readonly string[];
 }
 
-const prose = (text: string, title: string | null = null): Piece => ({ title, text, isCode: false });
-const code = (value: unknown, title: string | null = null): Piece => ({
+const prose = (text: string, title: string | null = null): ContextPiece => ({ title, text, isCode: false });
+const code = (value: unknown, title: string | null = null): ContextPiece => ({
   title,
   text: JSON.stringify(value, null, 2) ?? "",
   isCode: true,
@@ -27,8 +27,8 @@ const code = (value: unknown, title: string | null = null): Piece => ({
 
 type Message = Extract<ContextPart, { readonly part: "message" }>;
 
-function messagePieces({ content }: Message): readonly Piece[] {
-  return content.map((block): Piece => {
+function messagePieces({ content }: Message): readonly ContextPiece[] {
+  return content.map((block): ContextPiece => {
     switch (block.type) {
       case "text":
         return prose(block.text);
@@ -48,7 +48,7 @@ function messagePieces({ content }: Message): readonly Piece[] {
 
 const roles = { user: "Input", assistant: "Model", tool: "Tool results" } as const;
 
-function piecesOf(part: ContextPart): { readonly title: string; readonly pieces: readonly Piece[] } {
+function piecesOf(part: ContextPart): { readonly title: string; readonly pieces: readonly ContextPiece[] } {
   switch (part.part) {
     case "settings":
       return { title: "Settings", pieces: [code(part.settings)] };
@@ -85,7 +85,7 @@ function show(part: ContextPart): ShownPart {
   return { title, line: brief(said, 160), pieces, gaps };
 }
 
-function firstLine(pieces: readonly Piece[]): string {
+function firstLine(pieces: readonly ContextPiece[]): string {
   const [first] = pieces;
   if (first === undefined) return "";
   return first.title === null ? first.text.slice(0, 1_000) : `${first.title} ${first.text.slice(0, 1_000)}`;

@@ -7,7 +7,7 @@ import { Said, visible } from "../../ui/untrusted-text.tsx";
 import { kindNames } from "../../ui/window-share.ts";
 import { sessionPath } from "../../route.ts";
 import { useScope } from "../session/scope.ts";
-import { shownPart, type Piece } from "./context-part.ts";
+import { shownPart, type ContextPiece } from "./context-part.ts";
 import type { Context } from "./context-reading.ts";
 
 const rowHeight = 56;
@@ -98,7 +98,7 @@ function Origin({ fromSeq, toSeq }: Pick<PartRowProps["reason"], "fromSeq" | "to
   );
 }
 
-const Pieces = memo(function Pieces({ pieces }: { readonly pieces: readonly Piece[] }): ReactNode {
+const Pieces = memo(function Pieces({ pieces }: { readonly pieces: readonly ContextPiece[] }): ReactNode {
   return (
     <div className="context-pieces stack">
       {pieces.map(({ title, text, isCode }, place) => (

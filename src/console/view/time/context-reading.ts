@@ -1,7 +1,7 @@
 /** The context at a position: what the model was last sent, or would be sent next. */
 import { useEffect, useRef, useState } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
-import { useReading, type Reading } from "../../query-cache.ts";
+import { useReading, type CachedQuery } from "../../query-cache.ts";
 import { after } from "../../world.ts";
 import { useScope } from "../session/scope.ts";
 import { requestBefore } from "./reading.ts";
@@ -20,7 +20,7 @@ export const contextKey = (id: string, which: Which, seq: number): string => `co
 interface ContextReading {
   /** Of another position, while this one loads. */
   readonly isBehind: boolean;
-  readonly context: Reading<Context>;
+  readonly context: CachedQuery<Context>;
 }
 
 /** Null reads nothing, and the last value stays. */

@@ -11,7 +11,7 @@ import { lostBy } from "../../../core/transcript.ts";
 export const markKinds = ["turn", "compaction", "merge", "fork", "checkpoint", "rewind", "trouble"] as const;
 export type MarkKind = (typeof markKinds)[number];
 
-export interface Mark {
+export interface TimelineMark {
   readonly seq: number;
   readonly kind: MarkKind;
   readonly words: string;
@@ -49,7 +49,7 @@ const kinds: Readonly<Record<string, MarkKind>> = {
 /** Null: not marked. A checkpoint is at its target. */
 export function markOf(
   event: SummaryInput & { readonly seq: number; readonly turn: number | null },
-): Mark | null {
+): TimelineMark | null {
   if (event.type === "checkpoint.saved") {
     const { seq = event.seq } = event.body as { readonly seq?: number };
     return { seq, kind: "checkpoint", words: summaryOf(event) };
@@ -64,8 +64,12 @@ export function markOf(
 const rank = (kind: MarkKind): number => markKinds.indexOf(kind);
 
 /** At most one per column of the bar: the most important, and of equals the first. */
-export function sampleMarks(marks: readonly Mark[], headSeq: number, columns: number): readonly Mark[] {
-  const chosen = new Map<number, Mark>();
+export function sampleMarks(
+  marks: readonly TimelineMark[],
+  headSeq: number,
+  columns: number,
+): readonly TimelineMark[] {
+  const chosen = new Map<number, TimelineMark>();
   for (const mark of marks) {
     if (mark.seq < 1 || mark.seq > headSeq) continue;
     const column = Math.floor(shareOf(mark.seq, headSeq) * (columns - 1));
@@ -84,7 +88,7 @@ export const seqAt = (share: number, headSeq: number): number =>
   Math.min(headSeq, Math.max(1, Math.round(share * (headSeq - 1)) + 1));
 
 /** The rewound ranges, exactly as in the transcript. */
-export function lostStretches(ranges: Ranges, marks: readonly Mark[]): Ranges {
+export function lostStretches(ranges: Ranges, marks: readonly TimelineMark[]): Ranges {
   const rewinds = marks.flatMap(({ seq, toSeq }) => (toSeq === undefined ? [] : [{ seq, toSeq }]));
   return lostBy(
     rewinds.toSorted((a, b) => b.seq - a.seq),
@@ -93,8 +97,8 @@ export function lostStretches(ranges: Ranges, marks: readonly Mark[]): Ranges {
 }
 
 /** The mark nearest to a position, if it is near enough. */
-export function markNear(marks: readonly Mark[], seq: number, within: number): Mark | null {
-  let best: Mark | null = null;
+export function markNear(marks: readonly TimelineMark[], seq: number, within: number): TimelineMark | null {
+  let best: TimelineMark | null = null;
   for (const mark of marks) {
     const far = Math.abs(mark.seq - seq);
     if (far > within) continue;

@@ -8,7 +8,7 @@ import type { SessionEvent } from "../../../core/event.ts";
 import type { EventLog } from "../session/event-log.ts";
 import { useScope } from "../session/scope.ts";
 import { latestReader, type LatestReader } from "./latest.ts";
-import { markedTypes, markOf, marksMax, turnsMax, turnTypes, type Mark } from "./marks.ts";
+import { markedTypes, markOf, marksMax, turnsMax, turnTypes, type TimelineMark } from "./marks.ts";
 
 type EventsOptions = NonNullable<Parameters<RemoteSession["events"]>[0]>;
 
@@ -20,7 +20,7 @@ async function gathered(session: RemoteSession, options: EventsOptions): Promise
 
 interface MarkedEntry {
   readonly toSeq: number;
-  readonly marks: readonly Mark[];
+  readonly marks: readonly TimelineMark[];
 }
 
 /** By type and in small numbers: never the whole log. */
@@ -31,7 +31,7 @@ async function readMarks(session: RemoteSession, toSeq: number): Promise<MarkedE
     session.lineage(),
   ]);
   const shown = turns.length > turnsMax ? others : [...turns, ...others];
-  const forks = nodes.flatMap(({ parent, name, objective }): Mark[] => {
+  const forks = nodes.flatMap(({ parent, name, objective }): TimelineMark[] => {
     if (parent?.session !== session.id) return [];
     const what = brief(name ?? objective ?? "", 80);
     return [{ seq: parent.seq, kind: "fork", words: what === "" ? "Fork" : `Fork: ${what}` }];
@@ -42,11 +42,11 @@ async function readMarks(session: RemoteSession, toSeq: number): Promise<MarkedE
 /** Their cache key: a change made here reads them again, a live event adds to them. */
 export const marksKey = (id: string): string => `marks/${id}`;
 
-export function useMarks(): readonly Mark[] {
+export function useMarks(): readonly TimelineMark[] {
   const { id, session, log } = useScope();
   const { value } = useReading(marksKey(id), () => readMarks(session, log.headSeq.get()));
   const version = useCell(log.version);
-  const known = useRef<readonly Mark[]>([]);
+  const known = useRef<readonly TimelineMark[]>([]);
   return useMemo(() => {
     const marks = value === undefined ? [] : [...value.marks, ...heardSince(log, value.toSeq)];
     // Loading other parts of the log changes nothing here.
@@ -58,8 +58,8 @@ export function useMarks(): readonly Mark[] {
 
 const heardMax = 2_000;
 
-function heardSince(log: EventLog, toSeq: number): readonly Mark[] {
-  const marks: Mark[] = [];
+function heardSince(log: EventLog, toSeq: number): readonly TimelineMark[] {
+  const marks: TimelineMark[] = [];
   const headSeq = log.headSeq.get();
   for (let seq = Math.max(toSeq + 1, headSeq - heardMax); seq <= headSeq; seq++) {
     const event = log.peek(seq);

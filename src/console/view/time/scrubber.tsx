@@ -9,13 +9,13 @@ import {
   type ReactNode,
 } from "react";
 import { count } from "../../ui/amount.ts";
-import { lostStretches, markNear, sampleMarks, seqAt, shareOf, type Mark } from "./marks.ts";
+import { lostStretches, markNear, sampleMarks, seqAt, shareOf, type TimelineMark } from "./marks.ts";
 
 const columns = 360;
 /** How near to a mark the pointer must be to show its name: a share of the bar. */
 const nearShare = 0.006;
 
-const nearMark = (marks: readonly Mark[], seq: number, headSeq: number): Mark | null =>
+const nearMark = (marks: readonly TimelineMark[], seq: number, headSeq: number): TimelineMark | null =>
   markNear(marks, seq, Math.round(headSeq * nearShare));
 
 export interface Moves {
@@ -30,7 +30,7 @@ export interface Moves {
 interface ScrubberProps {
   readonly seq: number;
   readonly headSeq: number;
-  readonly marks: readonly Mark[];
+  readonly marks: readonly TimelineMark[];
   /** The ranges of the current transcript. */
   readonly ranges: readonly (readonly [number, number])[];
   readonly words: string;

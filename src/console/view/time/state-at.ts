@@ -5,7 +5,7 @@
 import { useEffect, useRef, useState } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
 import { showError } from "../../ui/toast.tsx";
-import { useReading, type Reading } from "../../query-cache.ts";
+import { useReading, type CachedQuery } from "../../query-cache.ts";
 import { goWith } from "../../route.ts";
 import type { Scope, State } from "../session/scope.ts";
 import { latestReader, type LatestReader } from "./latest.ts";
@@ -13,14 +13,14 @@ import { latestReader, type LatestReader } from "./latest.ts";
 interface PlacedState {
   /** The wanted position of the state; null: now. */
   readonly at: number | null;
-  readonly state: Reading<State>;
+  readonly state: CachedQuery<State>;
   /** Whether the state is of another position, while this one loads. */
   readonly isBehind: boolean;
   readonly isDrawn: boolean;
   readonly travel: Scope["travel"];
 }
 
-interface Drawn {
+interface DrawnState {
   readonly seq: number;
   readonly state: State;
 }
@@ -28,10 +28,10 @@ interface Drawn {
 const keyOf = (id: string, at: number | null): string => `session/${id}/state/${at ?? "now"}`;
 
 export function useStateAt(session: RemoteSession, inAddress: number | null): PlacedState {
-  const [drawn, setDrawn] = useState<Drawn | null>(null);
+  const [drawn, setDrawn] = useState<DrawnState | null>(null);
   const drawing = useRef<LatestReader<State> | null>(null);
   /** The resting position of a drag is not read twice. */
-  const rested = useRef<Drawn | null>(null);
+  const rested = useRef<DrawnState | null>(null);
   const at = drawn?.seq ?? inAddress;
   const reading = useReading<State>(drawn === null ? keyOf(session.id, inAddress) : null, async () => {
     const before = rested.current;

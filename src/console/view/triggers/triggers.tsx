@@ -20,7 +20,7 @@ import { useHeard } from "../use-refetch-on-event.ts";
 import { useRowKeys } from "../row-keys.ts";
 import { TemplateDialog } from "./form.tsx";
 import { specWords } from "./spec.ts";
-import { readWaiting, type Row } from "./waiting.ts";
+import { readWaiting, type SessionListRow } from "./waiting.ts";
 import "../../ui/page.css";
 
 type Template = Awaited<ReturnType<typeof engine.triggers>>[number];
@@ -121,13 +121,13 @@ function Fired({ fired }: { readonly fired: NonNullable<Template["fired"]> }): R
   );
 }
 
-function WaitingSessions({ rows }: { readonly rows: readonly Row[] }): ReactNode {
+function WaitingSessions({ rows }: { readonly rows: readonly SessionListRow[] }): ReactNode {
   if (rows.length === 0)
     return <p className="soft">None. Add a trigger on a session's page, or when you open it.</p>;
   return <PortionList of={rows}>{(row) => <WaitingRow key={row.session} row={row} />}</PortionList>;
 }
 
-function WaitingRow({ row }: { readonly row: Row }): ReactNode {
+function WaitingRow({ row }: { readonly row: SessionListRow }): ReactNode {
   const { session, name, objective, status, triggers, dueMs, labels } = row;
   const reading = useReading(`triggers/of/${session}`, async () => (await sessionOf(session)).triggers());
   return (

@@ -1,10 +1,10 @@
 /** Sessions with triggers: searched among those that are not closed. */
 import type { RemoteEngine } from "../../../client/connect.ts";
 
-export type Row = Awaited<ReturnType<RemoteEngine["sessions"]>>["rows"][number];
+export type SessionListRow = Awaited<ReturnType<RemoteEngine["sessions"]>>["rows"][number];
 
 export interface WaitingSessions {
-  readonly rows: readonly Row[];
+  readonly rows: readonly SessionListRow[];
   /** How many were searched; there are more. */
   readonly left: number | null;
 }
@@ -14,7 +14,7 @@ const pagesMax = 10;
 
 /** Timed ones first, by time; the others after them, by name. */
 export async function readWaiting(engine: Pick<RemoteEngine, "sessions">): Promise<WaitingSessions> {
-  const found: Row[] = [];
+  const found: SessionListRow[] = [];
   let cursor: string | null = null;
   let seen = 0;
   for (let pages = 0; pages < pagesMax; pages++) {
@@ -31,5 +31,5 @@ export async function readWaiting(engine: Pick<RemoteEngine, "sessions">): Promi
   return { rows: found.toSorted(byTime), left: cursor === null ? null : seen };
 }
 
-const byTime = (a: Row, b: Row): number =>
+const byTime = (a: SessionListRow, b: SessionListRow): number =>
   (a.dueMs ?? Infinity) - (b.dueMs ?? Infinity) || (a.name ?? "").localeCompare(b.name ?? "");

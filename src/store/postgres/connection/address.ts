@@ -4,7 +4,7 @@ import { joinHosts, splitHosts } from "../../../core/text/host-list.ts";
 import { quote } from "../../../core/ids.ts";
 import type { HostPort } from "../../../platform/host-ring.ts";
 
-export interface Address {
+export interface StoreAddress {
   /** For the library, without Skein's own parameters. */
   readonly url: string;
   /** For display: without the password. */
@@ -54,7 +54,7 @@ export function tenantAt(place: string): string {
   return url?.searchParams.get("tenant") ?? "default";
 }
 
-export function parseAddress(place: string): Address {
+export function parseAddress(place: string): StoreAddress {
   const { plain, hosts } = splitHosts(place);
   const url = URL.canParse(plain) ? new URL(plain) : null;
   const wrong = (message: string, hint: string): SkeinError => new SkeinError("invalid", message, { hint });

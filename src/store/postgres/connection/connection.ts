@@ -5,9 +5,9 @@
  */
 import { SkeinError } from "../../../core/error.ts";
 import type { StoreWorld } from "../../port.ts";
-import type { Address } from "./address.ts";
+import type { StoreAddress } from "./address.ts";
 import { makeClockOffset } from "./clock-offset.ts";
-import { listenTo, type Hearing } from "./listen.ts";
+import { listenTo, type NotificationListener } from "./listen.ts";
 import { makeHostRing } from "../../../platform/host-ring.ts";
 import { makePool } from "./pool.ts";
 import {
@@ -23,10 +23,10 @@ import { asSkeinError, isServerAnswer, ConnectionLost, TooLong, troubleOf } from
 /** Arrays are passed as texts, see array-literal.ts. */
 export type Value = string | number | boolean | Uint8Array | null;
 
-export type Row = Readonly<Record<string, unknown>>;
+export type SqlRow = Readonly<Record<string, unknown>>;
 
 /** Runs one statement; `T` is the type of its rows, by column name. */
-export type Statement = <T extends Row = Row>(
+export type Statement = <T extends SqlRow = SqlRow>(
   sql: string,
   values?: readonly Value[],
   options?: StatementOptions,
@@ -54,7 +54,7 @@ export interface Database {
     options?: { readonly twice?: boolean },
   ): Promise<T>;
   /** Notifications on the channel, until it is ended or lost; null behind a pooler without any. */
-  listen(channel: string, hearing: Hearing): Promise<(() => Promise<void>) | null>;
+  listen(channel: string, hearing: NotificationListener): Promise<(() => Promise<void>) | null>;
   /** For skein.clock: null is the database's clock. */
   readonly given: () => number | null;
   /** The store's clock, as estimated here. */
@@ -89,7 +89,7 @@ const answerMs = 120_000;
 const firstAnswerMs = 8_000;
 
 export interface DatabaseOptions {
-  readonly address: Address;
+  readonly address: StoreAddress;
   readonly world: StoreWorld;
   /** `world` is for tests that set the clock. */
   readonly clock: "database" | "world";

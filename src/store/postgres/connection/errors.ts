@@ -7,7 +7,7 @@ import { usualSettings } from "./settings.ts";
  * `busy`: nothing was written, and a retry may succeed. `away`: the server is unreachable, and nothing was
  * sent. `lost`: the connection broke after sending: the statement may have been executed.
  */
-export type Trouble = "busy" | "away" | "lost";
+export type ConnectionTrouble = "busy" | "away" | "lost";
 
 /** It is unknown whether the transaction was committed. */
 export class ConnectionLost extends Error {
@@ -26,7 +26,7 @@ const codeOf = (error: unknown): string =>
  * Codes of PostgreSQL (SQLSTATE), of sockets and of the library. `away` applies only to a connection that the
  * server has not accepted yet: see `outcomeOf` in connection.ts.
  */
-const troubles: ReadonlyMap<string, Trouble> = new Map([
+const troubles: ReadonlyMap<string, ConnectionTrouble> = new Map([
   ["40001", "busy"], // serialization failure
   ["40P01", "busy"], // deadlock
   ["55P03", "busy"], // lock not available
@@ -52,7 +52,7 @@ const troubles: ReadonlyMap<string, Trouble> = new Map([
   ["CONNECTION_DESTROYED", "lost"],
 ]);
 
-export function troubleOf(error: unknown): Trouble | null {
+export function troubleOf(error: unknown): ConnectionTrouble | null {
   if (error instanceof ConnectionLost) return "lost";
   return refusedSetting(error) === null ? (troubles.get(codeOf(error)) ?? null) : null;
 }

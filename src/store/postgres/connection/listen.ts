@@ -1,10 +1,10 @@
 /** Notifications of PostgreSQL, on a dedicated connection. */
 import type { StoreWorld } from "../../port.ts";
-import type { Address } from "./address.ts";
+import type { StoreAddress } from "./address.ts";
 import { makeHostRing } from "../../../platform/host-ring.ts";
 import { openPostgresConnection } from "../../../platform/postgres-connection.ts";
 
-export interface Hearing {
+export interface NotificationListener {
   /** With each notification, and its payload. */
   readonly heard: (text: string) => void;
   /** The connection is lost: subscribe again to receive more. */
@@ -13,10 +13,10 @@ export interface Hearing {
 
 /** Resolves once the server has confirmed the subscription; rejects if it is unreachable. */
 export async function listenTo(
-  address: Address,
+  address: StoreAddress,
   world: Pick<StoreWorld, "sleep">,
   channel: string,
-  { heard, lost }: Hearing,
+  { heard, lost }: NotificationListener,
 ): Promise<() => Promise<void>> {
   // The library's own LISTEN retries without a pause, or never.
   const { sql, end } = openPostgresConnection(address.url, world, {

@@ -5,12 +5,12 @@
 import type { PostgresConnection } from "../../../platform/postgres-connection.ts";
 
 /** `alone`: a transaction. `append`: a statement that may follow another of its kind. */
-export type Use = "alone" | "append" | "single";
+export type ConnectionUse = "alone" | "append" | "single";
 
 export interface Pool {
   /** A promise only if the caller has to wait. */
-  take(use: Use): PostgresConnection | Promise<PostgresConnection>;
-  release(single: PostgresConnection, use: Use): void;
+  take(use: ConnectionUse): PostgresConnection | Promise<PostgresConnection>;
+  release(single: PostgresConnection, use: ConnectionUse): void;
   close(): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ const followingMax = 2;
 const endSeconds = 5;
 
 interface Waiter {
-  readonly use: Use;
+  readonly use: ConnectionUse;
   readonly resolve: (single: PostgresConnection) => void;
   readonly reject: (error: Error) => void;
 }
@@ -40,7 +40,7 @@ export function makePool({ most, follows }: PoolOptions, open: () => PostgresCon
   let singles: PostgresConnection[] = [];
   const waiting: Waiter[] = [];
 
-  function find(use: Use): PostgresConnection | null {
+  function find(use: ConnectionUse): PostgresConnection | null {
     if (singles.some(({ isGone }) => isGone)) singles = singles.filter(({ isGone }) => !isGone);
     const followed = use === "append" && follows ? singles.find(isFollowed) : undefined;
     const free = followed ?? singles.find(({ asked }) => asked === 0);
@@ -55,7 +55,7 @@ export function makePool({ most, follows }: PoolOptions, open: () => PostgresCon
     return shared.toSorted((one, other) => one.asked - other.asked)[0] ?? null;
   }
 
-  function hand(single: PostgresConnection, use: Use): PostgresConnection {
+  function hand(single: PostgresConnection, use: ConnectionUse): PostgresConnection {
     single.asked += 1;
     if (use === "append") single.appends += 1;
     single.taken = use === "alone";

@@ -2,7 +2,7 @@
 import type { LogId } from "../../../core/ids.ts";
 import { limit } from "../../../core/limit.ts";
 import type { Projection, Snapshot, Store } from "../../port.ts";
-import type { Row, Statement } from "../connection/connection.ts";
+import type { SqlRow, Statement } from "../connection/connection.ts";
 import type { Driver } from "../driver.ts";
 import { state } from "../../sql/log-state.ts";
 import { arrayOf, shownText } from "../connection/array-literal.ts";
@@ -50,7 +50,7 @@ export function makeDerived(driver: Driver): DerivedPart {
     },
     async snapshot(session, seq): Promise<Snapshot | undefined> {
       const upTo = Math.min(seq, Number.MAX_SAFE_INTEGER);
-      const [row] = await database.run<Snapshot & Row>(snapshotSql, [tenant, session, upTo]);
+      const [row] = await database.run<Snapshot & SqlRow>(snapshotSql, [tenant, session, upTo]);
       return row && { seq: row.seq, form: row.form, text: row.text };
     },
     async projected() {
@@ -107,7 +107,7 @@ SELECT s.seq, s.form, s.text FROM up CROSS JOIN LATERAL (
   ORDER BY s.seq DESC LIMIT 1
 ) s LIMIT 1`;
 
-interface StandRow extends Row {
+interface StandRow extends SqlRow {
   readonly projected: string | null;
   readonly erased: number;
 }
@@ -188,7 +188,7 @@ const itemValues = (tenant: number, rows: readonly ItemOf[]): (string | number)[
   arrayOf(rows.map(({ because }) => shownText(because))),
 ];
 
-interface HitRow extends Row {
+interface HitRow extends SqlRow {
   readonly session: LogId;
   readonly seq: number;
 }

@@ -9,10 +9,10 @@ import {
   tooManyRows,
   tooMuch,
   viewsHint,
-  type Answer,
+  type QueryRows,
 } from "../../sql/query-result.ts";
 import type { Store } from "../../port.ts";
-import type { Row, Statement } from "../connection/connection.ts";
+import type { SqlRow, Statement } from "../connection/connection.ts";
 import type { Driver } from "../driver.ts";
 import { arrayOf } from "../connection/array-literal.ts";
 import { readQuery, type QueryText } from "./query-text.ts";
@@ -30,7 +30,7 @@ export function makeQuery(driver: Driver): Pick<Store, "query"> {
     async query(sql, { limit, bytesMax, timeoutMs, signal }) {
       const query = readQuery(sql);
       if (typeof query === "string") throw invalid(query);
-      const work = async (run: Statement): Promise<Answer> => {
+      const work = async (run: Statement): Promise<QueryRows> => {
         const [row] = await run<{ pid: number }>(settings, [String(tenant), String(timeoutMs)]);
         await checkNames(run, query);
         const ended = endedBy(driver, row?.pid ?? 0, signal);
@@ -110,7 +110,7 @@ async function answer(
   run: Statement,
   text: string,
   { limit, bytesMax }: { readonly limit: number; readonly bytesMax: number },
-): Promise<Answer> {
+): Promise<QueryRows> {
   // A parameter makes it one statement by protocol, whatever the text holds.
   const ask = (names: string) =>
     run(`SELECT * FROM (${text}\n) AS answer ${names} LIMIT $1::bigint`, [limit + 1], {
@@ -128,7 +128,7 @@ async function answer(
   if (rows.length > limit) throw failedQuery(tooManyRows(limit));
   const fields = distinct ? names : places;
   let bytes = 0;
-  const plainRow = (row: Row): readonly unknown[] => {
+  const plainRow = (row: SqlRow): readonly unknown[] => {
     const plain = fields.map((field, place) => plainOf(row[field] ?? null, columns[place]?.type ?? 0));
     bytes += rowBytes(plain);
     if (bytes > bytesMax) throw failedQuery(tooMuch(bytesMax));

@@ -2,12 +2,12 @@
 import type { SessionId } from "../../../core/ids.ts";
 import type { SessionStatus } from "../../../core/session/lifecycle.ts";
 import type { DueRow, ScheduledRow, ServerRow, Store, WorkerRow } from "../../port.ts";
-import { asCopy, goneMs, type Scheduling } from "../../worker-rows.ts";
-import type { Row } from "../connection/connection.ts";
+import { asCopy, goneMs, type WorkerStore } from "../../worker-rows.ts";
+import type { SqlRow } from "../connection/connection.ts";
 import type { Driver } from "../driver.ts";
 import { arrayOf } from "../connection/array-literal.ts";
 
-export function makeSchedules(driver: Driver): Scheduling & Pick<Store, "renew"> {
+export function makeSchedules(driver: Driver): WorkerStore & Pick<Store, "renew"> {
   const { database, tenant } = driver;
   const { run, given } = database;
   const clocked = makeClocked(driver);
@@ -42,7 +42,7 @@ export function makeSchedules(driver: Driver): Scheduling & Pick<Store, "renew">
   };
 }
 
-type ClockedRow = Row & { readonly now: number };
+type ClockedRow = SqlRow & { readonly now: number };
 
 /** Learns the database's clock from the answer. */
 function makeClocked({ database, world }: Driver) {
@@ -54,7 +54,7 @@ function makeClocked({ database, world }: Driver) {
   };
 }
 
-interface DueColumns extends Row {
+interface DueColumns extends SqlRow {
   readonly session: SessionId;
   readonly status: SessionStatus;
   readonly agent: string | null;
@@ -142,7 +142,7 @@ const beat = `WITH clock AS MATERIALIZED (SELECT skein.clock($7) AS now),
       concurrency = excluded.concurrency, limits = excluded.limits
   ) SELECT now FROM clock`;
 
-interface WorkerColumns extends Row {
+interface WorkerColumns extends SqlRow {
   readonly name: string;
   readonly since_ms: number;
   readonly until_ms: number;
@@ -174,7 +174,7 @@ const announce = `WITH clock AS MATERIALIZED (SELECT skein.clock($6) AS now),
       address = excluded.address, secret = excluded.secret, until_ms = excluded.until_ms
   ) SELECT now FROM clock`;
 
-interface ServerColumns extends Row {
+interface ServerColumns extends SqlRow {
   readonly holder: string;
   readonly address: string;
   readonly secret: string;
@@ -256,7 +256,7 @@ async function due(
   // An empty match matches everything.
   const whole = new Set(except.flatMap(({ agent, model, labels }) => ((model ?? labels) ? [] : [agent])));
   if (whole.has(undefined) || limit < 1) return [];
-  const known = (await database.run<Pair & Row>(pairs, [tenant])).filter(
+  const known = (await database.run<Pair & SqlRow>(pairs, [tenant])).filter(
     ({ agent }) => agent === "" || !whole.has(agent),
   );
   const priorities = [...new Set(known.map(({ priority }) => priority))];

@@ -9,11 +9,11 @@ import { originOf } from "../../../core/branch/origin.ts";
 import type { Outcome, Part } from "../../port.ts";
 import { depthFlaw, judgePart, missingForkPoint, missingIndex } from "../../judge.ts";
 import { referBlobs } from "../blob.ts";
-import type { Row, Statement } from "../connection/connection.ts";
+import type { SqlRow, Statement } from "../connection/connection.ts";
 import { hexOf, type Driver } from "../driver.ts";
 import { state } from "../../sql/log-state.ts";
 import { dropLogs, eraseParts } from "./erase.ts";
-import type { Heads } from "./heads.ts";
+import type { CachedHeads } from "./heads.ts";
 import { setIndex } from "./index-entry.ts";
 import { arrayOf } from "../connection/array-literal.ts";
 import { linked, type End, type LinkedPart } from "./records.ts";
@@ -31,7 +31,7 @@ import { activeLagMs } from "../schema.ts";
 /** The result of an append: its outcome, or why it is impossible. */
 export type AppendVerdict = Outcome | SkeinError;
 
-interface HeadRow extends Row {
+interface HeadRow extends SqlRow {
   readonly session: LogId;
   readonly log: number;
   readonly state: number;
@@ -44,14 +44,14 @@ interface HeadRow extends Row {
   readonly hash: Uint8Array;
 }
 
-interface KeyRow extends Row {
+interface KeyRow extends SqlRow {
   readonly session: LogId;
   readonly key: string;
   readonly seq: number;
 }
 
 /** The fork point of a new log. Its fields are null if it does not exist. */
-interface PointRow extends Row {
+interface PointRow extends SqlRow {
   readonly session: LogId;
   readonly parent: number;
   readonly head_seq: number;
@@ -126,7 +126,7 @@ const oneByOne = "SELECT 1 AS one FROM skein.lease_locks WHERE tenant = $1 FOR U
 /** Rejects with `Lost` if the commit is uncertain; any other rejection means that nothing was written. */
 export async function appendJudged(
   driver: Driver,
-  heads: Heads,
+  heads: CachedHeads,
   list: readonly (readonly Part[])[],
 ): Promise<readonly AppendVerdict[]> {
   const { database } = driver;

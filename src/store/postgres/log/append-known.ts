@@ -7,7 +7,7 @@ import type { Draft, Outcome, Part } from "../../port.ts";
 import { agrees } from "../../judge.ts";
 import type { Value } from "../connection/connection.ts";
 import type { Driver } from "../driver.ts";
-import type { Heads, KnownHead } from "./heads.ts";
+import type { CachedHeads, CachedHead } from "./heads.ts";
 import { arrayOf, isPlain, joined, splitting } from "../connection/array-literal.ts";
 import {
   fieldArrays,
@@ -21,7 +21,7 @@ import {
 import { activeLagMs } from "../schema.ts";
 
 /** The log whose known head qualifies the append; null if it does not qualify. */
-export function knownHead(heads: Heads, parts: readonly Part[]): KnownHead | null {
+export function knownHead(heads: CachedHeads, parts: readonly Part[]): CachedHead | null {
   const [part] = parts;
   if (part === undefined || parts.length > 1) return null;
   const { session, expect, epoch, drafts } = part;
@@ -143,8 +143,8 @@ const oneDraft = ({ type, v, actor, turn, cause, body, content }: Draft): readon
 /** Null for an append that did not happen, because its log has moved. Rejects with `Lost`. */
 export async function appendKnown(
   driver: Driver,
-  heads: Heads,
-  list: readonly { readonly part: Part; readonly head: KnownHead }[],
+  heads: CachedHeads,
+  list: readonly { readonly part: Part; readonly head: CachedHead }[],
 ): Promise<readonly (Outcome | null)[]> {
   const nowMs = Math.floor(driver.database.now());
   const ready = list.map(({ part, head }) => linked(driver.world.digest, part, head, nowMs));
@@ -177,7 +177,7 @@ type Write = (
   driver: Driver,
   form: keyof Forms,
   ready: readonly LinkedPart[],
-  before: readonly KnownHead[],
+  before: readonly CachedHead[],
 ) => Promise<MovedHead>;
 
 const writeOne: Write = async ({ database, tenant }, form, [first], [head]) => {

@@ -10,7 +10,7 @@ import { appendJudged, type AppendVerdict } from "./append-judged.ts";
 import { appendKnown, knownHead } from "./append-known.ts";
 import type { Driver } from "../driver.ts";
 import { makeEstimates } from "../derived/estimate.ts";
-import type { Heads, KnownHead } from "./heads.ts";
+import type { CachedHeads, CachedHead } from "./heads.ts";
 import { isUnique, ConnectionLost } from "../connection/errors.ts";
 
 /** Batches in flight at once; more would only wait for one another. */
@@ -25,14 +25,14 @@ const batchRecordsMax = 1_000;
 /** How often an append is judged again after a row appeared that was not visible before. */
 const againMax = 5;
 
-interface Pending {
+interface PendingAppend {
   readonly parts: readonly Part[];
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (error: unknown) => void;
   /** Its log has moved: judge it in a transaction. */
   judge: boolean;
   /** Set with its batch: the head it needs, if it needs nothing else. */
-  head: KnownHead | null;
+  head: CachedHead | null;
 }
 
 export interface Appender {
@@ -41,10 +41,10 @@ export interface Appender {
   idle(): Promise<void>;
 }
 
-export function makeAppender(driver: Driver, heads: Heads): Appender {
+export function makeAppender(driver: Driver, heads: CachedHeads): Appender {
   const { world, database, changed } = driver;
   const estimates = makeEstimates(driver);
-  let waiting: Pending[] = [];
+  let waiting: PendingAppend[] = [];
   const busy = new Set<LogId>();
   const resting: (() => void)[] = [];
   let batches = 0;
@@ -90,9 +90,9 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
   }
 
   /** The next batch: the first append that can go, and all others of its kind that can join. */
-  function take(): readonly Pending[] {
-    const taken: Pending[] = [];
-    const left: Pending[] = [];
+  function take(): readonly PendingAppend[] {
+    const taken: PendingAppend[] = [];
+    const left: PendingAppend[] = [];
     const held = new Set(busy);
     const isClockOld = database.isClockOld();
     const all = waiting.length + underWay;
@@ -120,7 +120,7 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
     return taken;
   }
 
-  async function carryOut(batch: readonly Pending[]): Promise<void> {
+  async function carryOut(batch: readonly PendingAppend[]): Promise<void> {
     const known = batch.flatMap((pending) => {
       const { head, parts } = pending;
       const [part] = parts;
@@ -143,12 +143,12 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
   }
 
   /** It goes first, because it has waited longest. */
-  function again(pending: Pending): void {
+  function again(pending: PendingAppend): void {
     pending.judge = true;
     waiting.unshift(pending);
   }
 
-  async function judge(batch: readonly Pending[], tries = 1): Promise<void> {
+  async function judge(batch: readonly PendingAppend[], tries = 1): Promise<void> {
     let judged: readonly AppendVerdict[];
     try {
       judged = await appendJudged(
@@ -170,7 +170,7 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
     estimates.grown(batch.length);
   }
 
-  function answerLost(batch: readonly Pending[], error: unknown): void {
+  function answerLost(batch: readonly PendingAppend[], error: unknown): void {
     for (const pending of batch) {
       if (error instanceof ConnectionLost) pending.resolve({ kind: "unknown", cause: error });
       else pending.reject(error);

@@ -2,7 +2,7 @@
 import { SkeinError } from "../../../core/error.ts";
 import type { StoreWorld } from "../../port.ts";
 
-export interface Gathering<Asked, Answer> {
+export interface BatchOptions<Asked, Answer> {
   /** Does all of them; returns an answer or a failure for each, or rejects for all. */
   readonly work: (asked: readonly Asked[]) => Promise<readonly (Answer | SkeinError)[]>;
   /** Two calls with the same name do not share a batch. */
@@ -20,7 +20,7 @@ interface QueuedCall<Asked, Answer> {
 
 export function gather<Asked, Answer>(
   world: StoreWorld,
-  { work, name, weight, weightMax }: Gathering<Asked, Answer>,
+  { work, name, weight, weightMax }: BatchOptions<Asked, Answer>,
 ): (asked: Asked) => Promise<Answer> {
   const waiting: QueuedCall<Asked, Answer>[] = [];
 

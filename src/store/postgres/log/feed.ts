@@ -11,8 +11,15 @@ import { feedOfProjections, makePositionedFeed, type RecordAt } from "../../feed
 import type { Store } from "../../port.ts";
 import type { Driver } from "../driver.ts";
 import { state } from "../../sql/log-state.ts";
-import { parsePlace, placeText, type Place } from "./feed-position.ts";
-import { recordColumns, recordOf, recordsIn, withinBytes, type Cut, type RecordRow } from "./record-row.ts";
+import { parsePlace, placeText, type XidPosition } from "./feed-position.ts";
+import {
+  recordColumns,
+  recordOf,
+  recordsIn,
+  withinBytes,
+  type PageCut,
+  type RecordRow,
+} from "./record-row.ts";
 
 /** The waits of a reader for records that are committed but not below the horizon, if it found no others. */
 const waitsMs = [2, 4, 8, 16, 32, 64, 128, 256, 512] as const;
@@ -42,7 +49,9 @@ SELECT * FROM (
 ) found ORDER BY xid DESC, log DESC, seq DESC LIMIT 1`;
 }
 
-type PlaceRow = Readonly<Record<string, unknown>> & { readonly [K in keyof Place]: Place[K] | null };
+type PlaceRow = Readonly<Record<string, unknown>> & {
+  readonly [K in keyof XidPosition]: XidPosition[K] | null;
+};
 interface EndRow extends PlaceRow {
   readonly pending: boolean;
 }
@@ -68,7 +77,7 @@ interface RecordAtRow extends Readonly<Record<string, unknown>> {
   readonly hash: string | null;
 }
 
-function recordAt(row: RecordAtRow | undefined, { log }: Place): RecordAt {
+function recordAt(row: RecordAtRow | undefined, { log }: XidPosition): RecordAt {
   if (row === undefined || !row.begun) return "absent";
   if (row.placed && row.hash !== null) return { hash: row.hash };
   // A record of an existing session never leaves its place.
@@ -125,17 +134,17 @@ const pageSql = withinBytes(
 );
 
 type FeedRow = RecordRow &
-  Cut & { readonly xid: string; readonly log: number; readonly session: LogId; readonly given: boolean };
+  PageCut & { readonly xid: string; readonly log: number; readonly session: LogId; readonly given: boolean };
 
 interface FeedHit {
   readonly records: StoredRecord[];
-  readonly at: Place;
+  readonly at: XidPosition;
   readonly hash: string | null;
 }
 
 export function makeFeed({ database, tenant, world }: Driver): Pick<Store, "feed" | "feedEnd"> {
   /** The next records, and where to continue; skips invisible ones. */
-  async function pageFrom(start: Place, want: number): Promise<FeedHit> {
+  async function pageFrom(start: XidPosition, want: number): Promise<FeedHit> {
     for (let at = start; ;) {
       const values = [tenant, at.xid, at.log, at.seq, want, limit.pageBytesMax];
       const rows = await database.run<FeedRow>(pageSql, values);
@@ -199,7 +208,7 @@ export function makeFeed({ database, tenant, world }: Driver): Pick<Store, "feed
   };
 }
 
-function placeIn(row: PlaceRow | undefined): Place | null {
+function placeIn(row: PlaceRow | undefined): XidPosition | null {
   if (row === undefined || row.xid === null || row.log === null || row.seq === null) return null;
   return { xid: row.xid, log: row.log, seq: row.seq };
 }

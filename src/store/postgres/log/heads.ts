@@ -3,15 +3,15 @@ import type { LogId } from "../../../core/ids.ts";
 import { makeCache, type Cache } from "../../../core/cache.ts";
 import type { End } from "./records.ts";
 
-export interface KnownHead extends End {
+export interface CachedHead extends End {
   readonly epoch: number;
   /** As `active_at` in the schema. */
   readonly activeAt: number;
 }
 
-export type Heads = Cache<LogId, KnownHead>;
+export type CachedHeads = Cache<LogId, CachedHead>;
 
 /** Cached heads, at least. */
 const headsMin = 20_000;
 
-export const makeHeads = (): Heads => makeCache(headsMin);
+export const makeHeads = (): CachedHeads => makeCache(headsMin);

@@ -1,11 +1,11 @@
 /** Logs in PostgreSQL, visible or not, read under the lock of their heads. */
 import type { SessionId } from "../../../core/ids.ts";
 import type { LastRecord } from "../../judge.ts";
-import type { Row, Statement } from "../connection/connection.ts";
+import type { SqlRow, Statement } from "../connection/connection.ts";
 import { arrayOf } from "../connection/array-literal.ts";
 
 /** A log, visible or not. */
-export interface Line extends Row {
+export interface LockedLog extends SqlRow {
   readonly session: SessionId;
   readonly log: number;
   readonly state: number;
@@ -36,12 +36,12 @@ export async function linesOf(
   tenant: number,
   sessions: readonly SessionId[],
   to: keyof typeof locks,
-): Promise<ReadonlyMap<SessionId, Line>> {
+): Promise<ReadonlyMap<SessionId, LockedLog>> {
   const where = [tenant, arrayOf(sessions)];
-  const [, rows] = await Promise.all([statement(locks[to], where), statement<Line>(look, where)]);
+  const [, rows] = await Promise.all([statement(locks[to], where), statement<LockedLog>(look, where)]);
   return new Map(rows.map((row) => [row.session, row]));
 }
 
 /** The last record here, visible or only received. */
-export const lastOf = ({ seq, hash, put_seq: putSeq, put_hash: putHash }: Line): LastRecord =>
+export const lastOf = ({ seq, hash, put_seq: putSeq, put_hash: putHash }: LockedLog): LastRecord =>
   putSeq === null || putHash === null ? { seq, hash } : { seq: putSeq, hash: putHash };

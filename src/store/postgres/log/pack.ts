@@ -6,7 +6,7 @@
 import { unpackable } from "../../sql/damage.ts";
 import type { LogId } from "../../../core/ids.ts";
 import type { PackResult, Store } from "../../port.ts";
-import type { Row, Statement } from "../connection/connection.ts";
+import type { SqlRow, Statement } from "../connection/connection.ts";
 import type { Driver } from "../driver.ts";
 import { state } from "../../sql/log-state.ts";
 import { lockRecords } from "./erase.ts";
@@ -67,7 +67,7 @@ interface PackRequest {
 }
 
 /** The last segment of a log and what follows it. */
-interface End extends Row {
+interface End extends SqlRow {
   readonly from_seq: number | null;
   /** One before the first own record that is not packed. */
   readonly packed_to: number;
@@ -123,7 +123,7 @@ async function packSome(
 const isSmall = ({ from_seq: fromSeq, packed_to: toSeq, content_bytes: bytes }: End): boolean =>
   fromSeq !== null && toSeq + 1 - fromSeq < rangeRecords / 2 && (bytes ?? 0) < rangeBytes / 2;
 
-interface Range extends Row {
+interface Range extends SqlRow {
   readonly last_seq: number | null;
   readonly records: number;
 }
@@ -137,7 +137,7 @@ SELECT max(seq) AS last_seq, count(*) AS records FROM (
   ) sized
 ) summed WHERE before < ${rangeBytes}`;
 
-interface Flaw extends Row {
+interface Flaw extends SqlRow {
   readonly seq: number;
   readonly wrong: string;
 }
@@ -173,7 +173,7 @@ SELECT seq, wrong FROM (
   WHERE e.tenant = $1 AND e.log = $2 AND e.seq BETWEEN $3 AND $4
 ) looked WHERE wrong IS NOT NULL ORDER BY seq LIMIT 1`;
 
-interface GoneRow extends Row {
+interface GoneRow extends SqlRow {
   readonly records: number;
   readonly bytes: number;
   readonly places: number;

@@ -11,7 +11,7 @@ import type { Driver } from "../driver.ts";
 import { state } from "../../sql/log-state.ts";
 import { makeLineage, stretchArrays, type Lineage } from "./lineage.ts";
 import { arrayOf } from "../connection/array-literal.ts";
-import { recordOf, recordsIn, withinBytes, type Cut, type RecordRow } from "./record-row.ts";
+import { recordOf, recordsIn, withinBytes, type PageCut, type RecordRow } from "./record-row.ts";
 
 export type Reader = Pick<Store, "head" | "read" | "keyed" | "seqAt">;
 
@@ -154,7 +154,7 @@ function variants(make: (how: How) => string): (how: How) => string {
   };
 }
 
-type PageRow = RecordRow & Cut & { readonly log: number };
+type PageRow = RecordRow & PageCut & { readonly log: number };
 interface OwnRow extends Omit<PageRow, "seq"> {
   readonly reader: number;
   readonly seen: number;
@@ -241,7 +241,7 @@ class Pages {
     return this.#cut || this.wanted() <= 0;
   }
 
-  take(rows: readonly (readonly [LogId, RecordRow & Cut])[]): void {
+  take(rows: readonly (readonly [LogId, RecordRow & PageCut])[]): void {
     for (const [session, row] of rows) {
       this.#bytes += this.#contents ? (row.content_bytes ?? 0) : 0;
       if (this.#bytes > limit.pageBytesMax && this.records.length > 0) this.#cut = true;

@@ -95,7 +95,7 @@ WHERE s.tenant = $1 AND s.log = ${w}.log AND s.to_seq >= ${w}.first AND s.from_s
 }
 
 /** What `withinBytes` adds to each row: the number of rows before the cut. */
-export interface Cut {
+export interface PageCut {
   readonly found: number;
 }
 

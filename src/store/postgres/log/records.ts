@@ -42,12 +42,12 @@ export function linked(digest: Digest, part: Part, end: End, nowMs: number): Lin
 }
 
 /** A record to write, without its position. */
-export type Fields = Omit<StoredRecord, "session" | "seq" | "at">;
+export type RecordFields = Omit<StoredRecord, "session" | "seq" | "at">;
 
 /** Texts are joined, which is far faster, unless one of them holds the separator. */
 type Form = "joined" | "arrays";
 
-export const formOf = (rows: readonly Fields[]): Form =>
+export const formOf = (rows: readonly RecordFields[]): Form =>
   rows.every(({ body, content }) => isPlain(body) && (content === null || isPlain(content)))
     ? "joined"
     : "arrays";
@@ -58,7 +58,7 @@ export const inForms = (statement: (form: Form) => string): Readonly<Record<Form
   arrays: statement("arrays"),
 });
 
-/** The columns of `Fields`; `hash` is last. */
+/** The columns of `RecordFields`; `hash` is last. */
 export const fieldColumns =
   "type, v, actor, turn, cause, key, body, content_hash, content_bytes, salt, content, hash";
 const fieldTypes = [
@@ -80,7 +80,7 @@ export const fieldValues =
   "d.content_bytes, decode(d.salt, 'hex'), d.content, decode(d.hash, 'hex')";
 
 /** The parameters of `fieldArrays`. */
-export function fieldParameters(rows: readonly Fields[], form: Form): Value[] {
+export function fieldParameters(rows: readonly RecordFields[], form: Form): Value[] {
   const texts = form === "joined" ? joined : arrayOf;
   return [
     texts(rows.map(({ type }) => type)),
@@ -98,7 +98,7 @@ export function fieldParameters(rows: readonly Fields[], form: Form): Value[] {
   ];
 }
 
-export const fieldsOf = (parts: readonly LinkedPart[]): readonly Fields[] =>
+export const fieldsOf = (parts: readonly LinkedPart[]): readonly RecordFields[] =>
   parts.flatMap(({ part, hashes }) =>
     part.drafts.map((draft, place) => ({
       ...draft,

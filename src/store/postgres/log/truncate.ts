@@ -4,14 +4,14 @@
  * receptions.
  */
 import { loseUnreferred } from "../blob.ts";
-import type { Row, Statement } from "../connection/connection.ts";
+import type { SqlRow, Statement } from "../connection/connection.ts";
 import { lockRecords } from "./erase.ts";
 import { arrayOf } from "../connection/array-literal.ts";
 
 /** Records deleted in one transaction; a few milliseconds. */
 const rowsAtOnce = 500;
 
-export interface Cut {
+export interface LogCut {
   readonly log: number;
   /** The log's last record, visible or only received. */
   readonly lastSeq: number;
@@ -25,7 +25,7 @@ export interface TruncateStep {
   readonly seq: number;
 }
 
-interface Segment extends Row {
+interface Segment extends SqlRow {
   readonly log: number;
   readonly from_seq: number;
   readonly to_seq: number;
@@ -42,7 +42,7 @@ WHERE s.tenant = $1 AND s.log = ANY ($2::bigint[]) ORDER BY s.log, s.to_seq DESC
 export async function cutSome(
   statement: Statement,
   tenant: number,
-  cuts: readonly Cut[],
+  cuts: readonly LogCut[],
 ): Promise<readonly TruncateStep[]> {
   const logs = cuts.map(({ log }) => log);
   await lockRecords(statement, logs);

@@ -3,7 +3,7 @@
  * separately from the write. Notifications may be lost, and behind a pooler there are none, so the end of the
  * feed is also polled; and polled more often while something is committed that the feed does not return yet.
  */
-import type { Row } from "../connection/connection.ts";
+import type { SqlRow } from "../connection/connection.ts";
 import type { Driver } from "../driver.ts";
 import { horizon } from "./feed.ts";
 import { unsynced } from "../connection/settings.ts";
@@ -42,7 +42,7 @@ export function makeWatch({ database, tenant, world }: Driver): Watch {
   const listeners = new Set<() => void>();
   const channel = `skein_${tenant}`;
   const ended = new AbortController();
-  let looking: Looking | null = null;
+  let looking: ChangePoller | null = null;
   let unsent = false;
   let sending = false;
 
@@ -62,7 +62,7 @@ export function makeWatch({ database, tenant, world }: Driver): Watch {
   }
 
   async function look(): Promise<End | null> {
-    const [row] = await database.run<Row & Record<"last" | "horizon", string | null>>(lookSql, [tenant]);
+    const [row] = await database.run<SqlRow & Record<"last" | "horizon", string | null>>(lookSql, [tenant]);
     return row === undefined ? null : { last: BigInt(row.last ?? 0), horizon: BigInt(row.horizon ?? 0) };
   }
 
@@ -75,7 +75,7 @@ export function makeWatch({ database, tenant, world }: Driver): Watch {
     },
     add(changed) {
       listeners.add(changed);
-      looking ??= new Looking({
+      looking ??= new ChangePoller({
         look: () => look().catch(() => null),
         tell,
         listen: (hearing) => database.listen(channel, hearing),
@@ -110,7 +110,7 @@ interface Ways {
 }
 
 /** Polls and listens as long as there are watchers. */
-class Looking {
+class ChangePoller {
   readonly #ways: Ways;
   readonly #stopped = new AbortController();
   #woken = new AbortController();

@@ -7,13 +7,13 @@ import { endOf } from "../log/truncate.ts";
 import type { Driver } from "../driver.ts";
 import { state } from "../../sql/log-state.ts";
 import { setIndex } from "../log/index-entry.ts";
-import { lastOf, linesOf, type Line } from "../log/locked-logs.ts";
+import { lastOf, linesOf, type LockedLog } from "../log/locked-logs.ts";
 import { arrayOf } from "../connection/array-literal.ts";
 
 /** A log to finish, in its current state. */
 interface Ready {
   readonly one: FinishRequest;
-  readonly line: Line;
+  readonly line: LockedLog;
 }
 
 /** Within a transaction. */
@@ -69,9 +69,13 @@ async function pointsOf(
 }
 
 /** More of it was received than is visible, or none of it is visible yet. */
-const isOpen = (line: Line): boolean => line.state === state.receiving || line.put_seq !== null;
+const isOpen = (line: LockedLog): boolean => line.state === state.receiving || line.put_seq !== null;
 
-function checkEnd(one: FinishRequest, line: Line | undefined, points: ReadonlyMap<string, Point>): Line {
+function checkEnd(
+  one: FinishRequest,
+  line: LockedLog | undefined,
+  points: ReadonlyMap<string, Point>,
+): LockedLog {
   const point = points.get(one.session);
   const last = line === undefined ? undefined : isOpen(line) ? lastOf(line) : endAt(line, one.seq, point);
   const end = point?.rooted === true ? last : undefined;
@@ -81,7 +85,7 @@ function checkEnd(one: FinishRequest, line: Line | undefined, points: ReadonlyMa
 }
 
 /** An existing log may have grown since. */
-const endAt = (line: Line, seq: number, point: Point | undefined) =>
+const endAt = (line: LockedLog, seq: number, point: Point | undefined) =>
   seq < line.fork_seq || seq > line.seq ? undefined : { seq, hash: point?.hash ?? genesisHash };
 
 /** A visible log changes only if more of it was received, or if a copy becomes a local session. */

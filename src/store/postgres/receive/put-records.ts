@@ -10,7 +10,7 @@ import { referBlobs } from "../blob.ts";
 import type { Statement } from "../connection/connection.ts";
 import type { Driver } from "../driver.ts";
 import { gather } from "../log/batch.ts";
-import { lastOf, linesOf, type Line } from "../log/locked-logs.ts";
+import { lastOf, linesOf, type LockedLog } from "../log/locked-logs.ts";
 import { arrayOf } from "../connection/array-literal.ts";
 import { fieldArrays, fieldColumns, fieldParameters, fieldValues, formOf, inForms } from "../log/records.ts";
 import { isUnique } from "../connection/errors.ts";
@@ -23,7 +23,7 @@ interface RecordInput {
 
 /** The new part of it, as written. */
 interface Fresh {
-  readonly line: Line;
+  readonly line: LockedLog;
   readonly records: readonly ReceivedRecord[];
 }
 
@@ -71,7 +71,7 @@ async function putAll(
 }
 
 /** Which records are new, and which claim to exist already. */
-function judge(driver: Driver, { session, records }: RecordInput, line: Line | undefined) {
+function judge(driver: Driver, { session, records }: RecordInput, line: LockedLog | undefined) {
   if (line === undefined) throw notReceived(session);
   const start = lastOf(line);
   let last: LastRecord = start;
@@ -90,7 +90,7 @@ function judge(driver: Driver, { session, records }: RecordInput, line: Line | u
 
 async function checkSame(
   statement: Statement,
-  { session, log }: Line,
+  { session, log }: LockedLog,
   records: readonly ReceivedRecord[],
 ): Promise<void> {
   const rows = await statement<{ seq: number; hash: string }>(

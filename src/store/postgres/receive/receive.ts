@@ -14,7 +14,7 @@ import type { Driver } from "../driver.ts";
 import { state } from "../../sql/log-state.ts";
 import { finish } from "./finish.ts";
 import { gather } from "../log/batch.ts";
-import { lastOf, linesOf, type Line } from "../log/locked-logs.ts";
+import { lastOf, linesOf, type LockedLog } from "../log/locked-logs.ts";
 import { arrayOf } from "../connection/array-literal.ts";
 import { gatherPuts } from "./put-records.ts";
 
@@ -33,12 +33,12 @@ export const makeReceiver = (driver: Driver): Pick<Store, "receive" | "put" | "f
 });
 
 /** Only a name, which a fork has for its parent. */
-const isBare = (line: Line): boolean =>
+const isBare = (line: LockedLog): boolean =>
   (line.state === state.deleted || line.state === state.prefix) &&
   line.put_seq === null &&
   line.seq <= line.fork_seq;
 
-const thereOf = (line: Line | undefined): ReceivedLog["there"] =>
+const thereOf = (line: LockedLog | undefined): ReceivedLog["there"] =>
   line === undefined || line.state === state.receiving || isBare(line)
     ? presenceOf(null)
     : presenceOf({ seen: line.state === state.seen, copy: line.copy });
@@ -102,7 +102,7 @@ async function receive(driver: Driver, statement: Statement, reception: Receptio
   const others = [parent?.session ?? [], base ?? []].flat();
   const [own, around] = await Promise.all([
     linesOf(statement, tenant, [session], "write"),
-    others.length === 0 ? new Map<SessionId, Line>() : linesOf(statement, tenant, others, "keep"),
+    others.length === 0 ? new Map<SessionId, LockedLog>() : linesOf(statement, tenant, others, "keep"),
   ]);
   return receiveAt(driver, statement, reception, { line: own.get(session), around });
 }
@@ -143,7 +143,10 @@ async function begin(
   driver: Driver,
   statement: Statement,
   { session, parent, base }: Reception,
-  { line, around }: { readonly line: Line | undefined; readonly around: ReadonlyMap<SessionId, Line> },
+  {
+    line,
+    around,
+  }: { readonly line: LockedLog | undefined; readonly around: ReadonlyMap<SessionId, LockedLog> },
 ): Promise<LastRecord> {
   const { tenant, database } = driver;
   const from = base === null ? undefined : around.get(base);
@@ -187,7 +190,7 @@ async function numberOf(
   { tenant, database }: Driver,
   statement: Statement,
   session: SessionId,
-  around: ReadonlyMap<SessionId, Line>,
+  around: ReadonlyMap<SessionId, LockedLog>,
 ): Promise<number> {
   const known = around.get(session);
   if (known !== undefined) return known.log;
@@ -234,7 +237,7 @@ UPDATE skein.heads SET state = CASE state WHEN ${state.receiving} THEN ${state.p
   put_seq = NULL, put_hash = NULL WHERE tenant = $1 AND log = $2`;
 
 /** Ends the reception; what finished forks share of it stays. */
-async function letGo(statement: Statement, tenant: number, line: Line, keepSeq: number): Promise<void> {
+async function letGo(statement: Statement, tenant: number, line: LockedLog, keepSeq: number): Promise<void> {
   if (line.state !== state.receiving && keepSeq > line.seq) return;
   await statement(seenToPut, [tenant, line.log]);
   await setEnds(statement, tenant, [{ log: line.log, seq: keepSeq }], "seen");

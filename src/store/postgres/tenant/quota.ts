@@ -6,7 +6,7 @@
  */
 import { SkeinError } from "../../../core/error.ts";
 import type { Chunks, Draft, Part } from "../../port.ts";
-import type { Row } from "../connection/connection.ts";
+import type { SqlRow } from "../connection/connection.ts";
 import type { Driver } from "../driver.ts";
 
 export interface Quota {
@@ -28,7 +28,7 @@ const countShare = 20;
 /** Events that begin new work in an existing session. */
 const newWork = ["input.received", "message.received"];
 
-interface Use extends Row {
+interface TenantUse extends SqlRow {
   readonly name: string;
   readonly sessions_max: number | null;
   readonly bytes_max: number | null;
@@ -48,7 +48,7 @@ const use = `SELECT t.name, t.sessions_max, t.bytes_max,
   FROM skein.tenants t WHERE t.id = $1`;
 
 export function makeQuota({ database, tenant, world }: Driver): Quota {
-  let known: Use | undefined;
+  let known: TenantUse | undefined;
   let freshUntil = 0;
   let counting: Promise<void> | null = null;
   const added = { sessions: 0, bytes: 0 };
@@ -56,7 +56,7 @@ export function makeQuota({ database, tenant, world }: Driver): Quota {
   async function count(): Promise<void> {
     const askedAt = world.now();
     const before = { ...added };
-    [known] = await database.run<Use>(use, [tenant]);
+    [known] = await database.run<TenantUse>(use, [tenant]);
     // Data added during the count may be in it or not: counting it twice is better than never.
     added.sessions -= before.sessions;
     added.bytes -= before.bytes;
@@ -115,7 +115,7 @@ const bytesOf = (sum: number, { drafts }: Part): number =>
   drafts.reduce((bytes, { content }) => bytes + (content?.bytes ?? 0), sum);
 
 function refuseIfOver(
-  { name, sessions, sessions_max: sessionsMax, bytes, bytes_max: bytesMax }: Use,
+  { name, sessions, sessions_max: sessionsMax, bytes, bytes_max: bytesMax }: TenantUse,
   added: { readonly sessions: number; readonly bytes: number },
   opened: number,
 ): void {

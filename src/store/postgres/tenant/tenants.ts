@@ -5,7 +5,7 @@ import type { Tenant, TenantChange, Tenants } from "../../driver.ts";
 import type { StoreWorld } from "../../port.ts";
 import { costSums } from "../../../core/budget/cost-view-sql.ts";
 import { checkTenant, parseAddress } from "../connection/address.ts";
-import { openDatabase, type Database, type Row, type Statement } from "../connection/connection.ts";
+import { openDatabase, type Database, type SqlRow, type Statement } from "../connection/connection.ts";
 import { openTenant, startLayout, startStore } from "../connection/start.ts";
 
 export interface TenantsOptions {
@@ -96,7 +96,7 @@ const unlessNoTenant =
     if (!(error instanceof SkeinError && error.code === "not-found" && found?.there === true)) throw error;
   };
 
-interface TenantColumns extends Row {
+interface TenantColumns extends SqlRow {
   readonly name: string;
   readonly sessions: number;
   readonly bytes: number;
@@ -129,13 +129,13 @@ const tenantOf = (row: TenantColumns): Tenant => ({
   program: row.program,
 });
 
-interface Setting {
+interface TenantSetting {
   readonly tenant: number;
   readonly name: string;
   readonly change: TenantChange;
 }
 
-async function setTenant(run: Statement, { tenant, name, change }: Setting): Promise<void> {
+async function setTenant(run: Statement, { tenant, name, change }: TenantSetting): Promise<void> {
   const [found] = await run<{ role: string | null }>(
     "SELECT role::text AS role FROM skein.tenants WHERE id = $1 FOR UPDATE",
     [tenant],
@@ -158,7 +158,7 @@ const roleQuery = `SELECT r.rolsuper OR r.rolbypassrls OR pg_has_role(r.oid, c.r
   (SELECT t.name FROM skein.tenants t WHERE t.role = r.rolname AND t.id <> $2) AS other
   FROM pg_roles r, pg_class c WHERE r.rolname = $1::text AND c.oid = 'skein.tenants'::regclass`;
 
-interface RoleColumns extends Row {
+interface RoleColumns extends SqlRow {
   readonly free: boolean;
   readonly other: string | null;
 }

@@ -403,7 +403,7 @@ function plainName(name: string): string {
   const ending = /\.(jsonl|json|zip)$/i.exec(name)?.[1]?.toLowerCase();
   if (ending === undefined)
     throw new SkeinError("invalid", "upload: name: expected a file that ends with .jsonl, .json or .zip");
-  const id = /[0-9a-f]{8}-[0-9a-f-]{27}/i.exec(name)?.[0] ?? "transcript";
+  const id = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i.exec(name)?.[0] ?? "transcript";
   return `${id}.${ending}`;
 }
 

@@ -47,6 +47,11 @@ export class Relevance {
     return this.#slots.size;
   }
 
+  /** In the order in which they were added. */
+  ids(): IterableIterator<string> {
+    return this.#slots.keys();
+  }
+
   set(id: string, text: MemoryText): void {
     this.remove(id);
     const counts = new Map<string, Record<Field, number>>();
@@ -84,6 +89,18 @@ export class Relevance {
   /** The score of an entry whose key has one query word that no other entry has: the reference. */
   get telling(): number {
     return this.#rarity(1) * saturated(weight.key);
+  }
+
+  /**
+   * The score of an entry whose key has all words of the text, or of a longer text the most distinctive ones:
+   * the reference for a share. Words that no entry has count as those that one entry has.
+   */
+  full(text: string, wordsMax: number): number {
+    const rarities = [...new Set(wordsOf(text))].map((word) =>
+      this.#rarity(Math.max(1, this.#having.get(word)?.size ?? 0)),
+    );
+    const telling = rarities.toSorted((a, b) => b - a).slice(0, wordsMax);
+    return telling.reduce((sum, rarity) => sum + rarity, 0) * saturated(weight.key);
   }
 
   /** The entries relevant to the text, among those allowed; unordered. */

@@ -14,6 +14,7 @@ const parts: Readonly<Record<string, () => Promise<Measure[]>>> = {
   step: async () => (await import("./step.ts")).benchStep(),
   merge: async () => (await import("./merge.ts")).benchMerge(),
   memory: async () => (await import("./memory.ts")).benchMemory(),
+  context: async () => (await import("./context.ts")).benchContext(),
   pack: async () => (await import("./pack.ts")).benchPack(),
   bundle: async () => (await import("./bundle.ts")).benchBundle(),
   transcripts: async () => (await import("./transcripts.ts")).benchTranscripts(),

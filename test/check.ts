@@ -2,9 +2,11 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 
+const cache = "node_modules/.cache/skein";
 const checks: readonly (readonly [tool: string, ...args: string[]])[] = [
-  // With several threads each checks much of the same again: 17 s of processor time in place of 10.
-  ["tsc", "--singleThreaded"],
+  // With several threads each checks much of the same again: 17 s of processor time in place of 10. A second
+  // check of a tree starts from the first: 2 s of processor time in place of 14.
+  ["tsc", "--singleThreaded", "--incremental", "--tsBuildInfoFile", `${cache}/tsc.tsbuildinfo`],
   ["tsc", "-p", "src/console", "--singleThreaded"],
   ["oxlint"],
   ["oxfmt", "--check"],

@@ -2199,7 +2199,7 @@ def _body_of(call: str, source: Any, headers: Dict[str, str]) -> Tuple[Any, bool
 
 
 def _error_of(answer: _Answer) -> Exception:
-    """The error of a response that is no success."""
+    """The error of a response whose status is not 2xx."""
     status = answer.response.status
     after = answer.response.headers.get("Retry-After", "")
     wait = min(float(after), _RETRY_AFTER_MAX) if re.fullmatch(r"[0-9]{1,9}", after) else 0.0
@@ -5039,7 +5039,7 @@ def _perform(future: Any, job: Callable[[], Any]) -> None:
 
 
 class _AsyncIterator(Generic[T]):
-    """An iterator that is read in a thread of its own. A canceled read loses nothing."""
+    """An iterator that a separate thread reads. A canceled read loses nothing."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make

@@ -468,7 +468,7 @@ def _body_of(call: str, source: Any, headers: Dict[str, str]) -> Tuple[Any, bool
 
 
 def _error_of(answer: _Answer) -> Exception:
-    """The error of a response that is no success."""
+    """The error of a response whose status is not 2xx."""
     status = answer.response.status
     after = answer.response.headers.get("Retry-After", "")
     wait = min(float(after), _RETRY_AFTER_MAX) if re.fullmatch(r"[0-9]{1,9}", after) else 0.0

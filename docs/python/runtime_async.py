@@ -43,7 +43,7 @@ def _perform(future: Any, job: Callable[[], Any]) -> None:
 
 
 class _AsyncIterator(Generic[T]):
-    """An iterator that is read in a thread of its own. A canceled read loses nothing."""
+    """An iterator that a separate thread reads. A canceled read loses nothing."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make

@@ -6,7 +6,7 @@ import { identityOf, isFieldName, literal, pascal, quoted, wrapped, type Schema 
 export type Direction = "input" | "output";
 
 export interface Types {
-  /** An annotation; `name` is for an object without a name of its own. */
+  /** An annotation; `name` is for an object without a name. */
   typeOf(schema: Schema, io: Direction, name: string): string;
   /** The classes and aliases of all types so far. */
   declarations(): string[];

@@ -17,8 +17,8 @@
  * - **Secrets.** Records are appended `verbatim`: texts that only look like secrets come back equal, and
  *   registered secrets are refused. With `redact`, Skein redacts as everywhere, and they do not come back
  *   equal.
- * - **In the process only.** Over HTTP `open` takes no key of its own and `append` no `verbatim`, so a drawer
- *   needs the engine in its process.
+ * - **In the process only.** Over HTTP `open` takes no `key` and `append` no `verbatim`, so a drawer needs the
+ *   engine in its process.
  * - **Closed sessions.** Frameworks never close, so a drawer reopens a closed or archived session to write.
  */
 import { createHash } from "node:crypto";
@@ -98,7 +98,7 @@ export interface StoredDrawerRecord extends DrawerRecord {
   /** The first record that holds a part of its value; `seq`, unless it was too long for one. */
   readonly firstSeq: number;
   readonly at: number;
-  /** The content was erased: there is no value. */
+  /** The content was erased; `value` is absent. */
   readonly erased: boolean;
 }
 
@@ -356,7 +356,7 @@ interface Survey {
   isPlain: boolean;
 }
 
-/** Surveys a value, and refuses what is no JSON. */
+/** Surveys a value, and refuses values that are not JSON. */
 function survey(what: string, value: unknown): Survey {
   const found: Survey = { chars: 0, isPlain: true };
   try {

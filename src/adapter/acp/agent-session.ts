@@ -34,7 +34,7 @@ export class AttachedSession {
   readonly #updates: SessionUpdates;
   readonly #over = new AbortController();
   readonly #ownInputs = new Set<number>();
-  /** Calls whose approval is asked for: aborted when somebody else answers. */
+  /** Calls whose approval is asked for: aborted when another client answers. */
   readonly #asking = new Map<string, AbortController>();
   readonly #waiting: { seq: number; reached(): void }[] = [];
   /** The prompts, one after the other. */

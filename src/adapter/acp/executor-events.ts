@@ -29,7 +29,7 @@ export class ExecutorEvents {
   #sessionId: string | null = null;
   /** The agent has not answered the prompt yet. */
   #isWorking = false;
-  /** Nobody has read the end of the prompt yet. */
+  /** The end of the prompt was not read yet. */
   #isOpen = false;
   #isLost = false;
 
@@ -50,7 +50,7 @@ export class ExecutorEvents {
   }
 
   prompted(): void {
-    // What came after the end of the last prompt is no part of this one; the cost is a total.
+    // Events after the end of the last prompt do not belong to this one; the cost is a total.
     this.#queue = this.#queue.filter(({ type }) => type === "cost");
     this.#isWorking = true;
     this.#isOpen = true;

@@ -15,7 +15,7 @@ export const knownExecutors: Readonly<Record<string, readonly [string, ...string
   opencode: ["opencode", "acp"],
 };
 
-/** An executor as a model driver. Only turns go to it: it answers no request of its own. */
+/** An executor as a model driver. It runs turns and answers no other request. */
 export function executorModel(name: string, executor: TurnExecutor) {
   return {
     name: `${executorProvider}/${name}`,

@@ -18,7 +18,7 @@ export interface ChatRoutesOptions extends MessagesOptions {
   readonly open?: (chatId: string, body: unknown) => ChatOpening | Promise<ChatOpening>;
   /**
    * Called first, with the id of the chat. To refuse the request, return a response, or throw. Without it,
-   * whoever reaches the routes reaches every chat.
+   * every client of the routes reaches every chat.
    */
   readonly authorize?: (
     request: Request,

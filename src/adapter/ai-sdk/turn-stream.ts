@@ -21,7 +21,7 @@ export interface TurnSource extends ChatProjectionOptions {
   readonly updates: AsyncIterable<StreamUpdate>;
   /** Reads the files that an event shows, before it is projected. */
   readonly learn?: (event: SessionEvent) => Promise<void>;
-  /** Whether the session is suspended, and nobody runs it. */
+  /** Whether the session is suspended, and no process runs it. */
   readonly isAtRest?: () => Promise<boolean>;
   /** The text of an error for the client. */
   readonly errorText?: (error: unknown) => string;

@@ -27,7 +27,7 @@ export interface ErrorResponse {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Its own client repeats every 409; a repeated conflict stays one, so it is told not to. */
+/** The vendor's client retries every 409. Retrying a conflict does not help, so a header forbids it. */
 export function errorResponse({ status, detail, hint, code }: Problem, requestId: string): ErrorResponse {
   const type = types[status] ?? (status >= 500 ? "api_error" : "invalid_request_error");
   const message = hint === undefined ? detail : `${detail} (${hint})`;

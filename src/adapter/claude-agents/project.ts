@@ -23,7 +23,7 @@ interface RequestedCall {
   readonly external: boolean;
 }
 
-/** Tools of the agent toolset: their calls are `agent.tool_use`, whoever executes them. */
+/** Tools of the agent toolset: their calls are `agent.tool_use` on either side. */
 export const toolsetNames = ["bash", "edit", "read", "write", "glob", "grep", "web_fetch", "web_search"];
 
 /** The types of records that it needs. */

@@ -1,4 +1,4 @@
-/** Agents and environments as the API has them, each with its versions in a drawer of its own. */
+/** Agents and environments as the API has them: a drawer for each, which holds its versions. */
 import { makeDrawers, type Drawers } from "../drawer.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import type { ClaudeMetadata } from "./values.ts";
@@ -17,7 +17,7 @@ export interface RegistryEntry {
 type RegistryValue<T> = Omit<T, "id" | "version" | "createdAt" | "updatedAt">;
 
 export interface Registry<T extends RegistryEntry> {
-  /** All versions, the first first; empty when there is no such object. */
+  /** All versions, the first first; empty when the object does not exist. */
   versions(id: string): Promise<readonly T[]>;
   /** Writes a version. False when it exists already: another request was first. */
   put(id: string, version: number, value: RegistryValue<T>): Promise<boolean>;

@@ -1,6 +1,6 @@
 /**
  * A session service of the Agent Development Kit. A drawer: its sessions and events are kept verbatim, one
- * session here for each of its sessions; state that belongs to an app or a user has sessions of its own.
+ * session here for each of its sessions; state of an app or a user is in separate sessions.
  */
 import { SkeinError } from "../../core/error.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";

@@ -253,7 +253,7 @@ export class SkeinSaver extends BaseCheckpointSaver {
     return Promise.all(stored.items.map((text) => load(this.serde, ["json", text])));
   }
 
-  /** Checkpoints of old versions had what their parent sent in a channel of its own. */
+  /** Checkpoints of old versions had what their parent sent in a separate channel. */
   async #addPendingSends(
     thread: Thread,
     checkpoint: Checkpoint,

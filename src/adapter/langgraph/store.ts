@@ -37,7 +37,7 @@ interface PutRecord {
 
 /**
  * Long-term memory that keeps items in Skein. Values are JSON. A search with `query` filters and does not
- * rank: there is no embedding index.
+ * rank: it has no embedding index.
  */
 export class SkeinStore extends BaseStore {
   readonly #drawers: Drawers;

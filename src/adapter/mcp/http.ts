@@ -102,7 +102,7 @@ interface Message {
   readonly message?: unknown;
 }
 
-/** Null when it is no JSON. */
+/** Null when the body is not JSON. */
 async function readMessage(given: MountRequest): Promise<Message | null> {
   const text = (await given.readBytes(bodyBytesMax)).toString("utf8");
   try {
@@ -115,7 +115,7 @@ async function readMessage(given: MountRequest): Promise<Message | null> {
 function asRequest({ request, url, path, gone, stopping }: MountRequest, { text }: Message): Request {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {
-    // Whoever needs the caller has them from the authorizer.
+    // Code that needs the caller gets it from the authorizer.
     if (value === undefined || name === "authorization" || name === "cookie") continue;
     for (const one of Array.isArray(value) ? value : [value]) headers.append(name, one);
   }

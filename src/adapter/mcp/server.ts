@@ -118,7 +118,7 @@ function requestOf({ mcpReq }: ServerContext): ToolRequest {
 
 const subscriptionsMax = 1_000;
 
-/** `resources/subscribe` of the legacy era. The later one has a request of its own for it. */
+/** `resources/subscribe` of the legacy era. The later one has a separate request for it. */
 function allowSubscriptions(server: McpServer, updates: Updates): void {
   const wanted = new Set<string>();
   let stop: (() => void) | null = null;

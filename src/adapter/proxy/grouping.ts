@@ -1,7 +1,7 @@
 /**
  * Finds the session that a request continues: the one whose last request had the same beginning. Another
- * answer to the same beginning, and a call beside an open one, are forks. The index is derived: what is not
- * in memory is read from the sessions that began with the same message.
+ * answer to the same beginning, and a call beside an open one, are forks. The index is derived: entries that
+ * memory lacks are read from the sessions that began with the same message.
  */
 import { makeCache } from "../../core/cache.ts";
 import type { SessionId } from "../../core/ids.ts";

@@ -87,7 +87,7 @@ async function answer(given: MountRequest, proxying: ProxyDeps): Promise<void> {
     if (url === null) return refuse(given, wire, "invalid", "the path leads out of the provider's API");
     const misplaced = placeOfToken(given, url);
     if (misplaced !== null) return refuse(given, wire, "invalid", `${misplaced}: ${misplacedText}`);
-    // Only this token yields it: from a digest in the log nobody can guess what was said.
+    // Keyed with the token, so that a digest in the log does not help to guess what was said.
     const owner = hash("sha256", `skein proxy\n${caller.tenant}\n${token ?? ""}`, "hex");
     await pass(given, { ...proxying, wire, url, path, caller, owner });
   } catch (error) {

@@ -83,7 +83,7 @@ export interface ProviderWire {
   readonly provider: string;
   /** Its public address. */
   readonly upstream: string;
-  /** Reads a request; null: the path is no model call, and is forwarded without a record. */
+  /** Reads a request; null: the path is not a model call; it is forwarded unrecorded. */
   request(path: string, json: unknown): ModelRequest | null;
   /** True when the path is a model call whose response has answers. */
   readonly isCall: (path: string) => boolean;

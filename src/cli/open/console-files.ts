@@ -32,7 +32,7 @@ export const consoleSources = ["console", "client", "protocol", "core"] as const
 export const isConsoleOld = async (): Promise<boolean> =>
   isCheckout && (await isOlder(join(built, "console"), join(built, "../src"), consoleSources));
 
-/** Whether a built page is older than a file in these folders; false when there is no page. */
+/** Whether a built page is older than a file in these folders; false without a page. */
 export async function isOlder(page: string, root: string, folders: readonly string[]): Promise<boolean> {
   const builtMs = await changedMs(join(page, "index.html"));
   if (builtMs === 0) return false;

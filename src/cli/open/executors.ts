@@ -1,6 +1,6 @@
 /**
  * Executors from the configuration: `{ "executors": { "mine": { "command": ["my-agent", "acp"] } } }`. A
- * session names an executor; what is started is decided here alone, by whoever may write this file.
+ * session names an executor; only this file decides what is started.
  */
 import * as z from "zod";
 import { acpExecutor, type AcpExecutor } from "../../adapter/acp/executor.ts";

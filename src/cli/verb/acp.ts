@@ -82,7 +82,7 @@ async function* standardInput(): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** A sandbox where it works. The editor's user is told when there is none. */
+/** A sandbox where it works; otherwise the note warns the editor's user. */
 function shellHere(note: (text: string) => void): "sandbox" | "ask" {
   const tried = spawnSync("bwrap", ["--unshare-user", "--ro-bind", "/", "/", "true"], { stdio: "ignore" });
   if (tried.status === 0) return "sandbox";

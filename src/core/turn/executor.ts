@@ -28,7 +28,7 @@ export interface ExecutorCall {
   readonly output: unknown;
 }
 
-/** A connection to an executor, with one session of its own. */
+/** A connection to an executor, with one session there. */
 export interface ExecutorSession {
   /** The id of its session: kept in the log before the first prompt. */
   readonly id: string;

@@ -107,7 +107,7 @@ async function putBack(
     const names = unbound.map((name) => JSON.stringify(name)).join(", ");
     throw new SkeinError(
       "refused",
-      `rewind: files: ${names} changed since, and is no longer bound with mode write`,
+      `rewind: files: ${names} changed since, and is not bound with mode write any more`,
       {
         hint: "bind it again with mode write, or rewind without files",
       },

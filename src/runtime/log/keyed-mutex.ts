@@ -4,8 +4,8 @@
 export type KeyedMutex = <T>(things: readonly string[], work: () => Promise<T>) => Promise<T>;
 
 /**
- * A caller queues for all its keys at once, and so waits for earlier callers only: there is no deadlock,
- * unless work asks for a key that it holds itself.
+ * A caller queues for all its keys at once, and so waits for earlier callers only. It cannot deadlock, unless
+ * work asks for a key that it holds itself.
  */
 export function makeKeyedMutex(): KeyedMutex {
   const last = new Map<string, Promise<unknown>>();

@@ -39,7 +39,7 @@ export interface ImportedStats {
 const pauseMs = 900_000;
 const dayMs = 86_400_000;
 
-/** A branch of a conversation is no further one; what a tool added to an export of another session is. */
+/** Does not count a branch of a conversation; counts what a tool added to an export of another session. */
 const sums = `count(DISTINCT CASE WHEN coalesce(p.tool, '') <> f.tool THEN t.session END), sum(t.answers),
   sum(t.input_tokens), sum(t.output_tokens), sum(t.nano_usd), sum(t.unpriced),
   sum(CASE WHEN t.gap BETWEEN 0 AND ${pauseMs} THEN t.gap ELSE 0 END)`;

@@ -9,7 +9,7 @@ import type { Store } from "../../store/port.ts";
 import { readContent } from "./content.ts";
 import type { Deps } from "../deps.ts";
 
-/** The move of a session that is no longer here; null when it is here. */
+/** The move of a session that left this store; null when it is here. */
 export async function movedBy({ store, writer }: Deps, session: SessionId): Promise<MoveBody | null> {
   return movedIn(store, session, await writer.current(session));
 }

@@ -18,7 +18,7 @@ export interface ExportedSource {
   readonly seq: number;
   /**
    * `nothing`: the tool has added nothing. `fork`: `source` is what it added at the end. `session`: it went
-   * back into the written part, so that the whole is a session of its own, whose written part does not count.
+   * back into the written part, so that the whole is a separate session, whose written part does not count.
    */
   readonly added: "nothing" | "fork" | "session";
   readonly source: TranscriptSource;

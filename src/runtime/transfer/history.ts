@@ -410,7 +410,7 @@ async function sourceFacts(
   return { body: { ...counts, ...other, ...redacted, ...verbatim }, content, redactions };
 }
 
-/** The original, redacted and kept, and what was redacted; a part of a source has none of its own. */
+/** The original, redacted and kept, and what was redacted; a part of a source has none. */
 async function originalFacts(
   deps: Deps,
   source: TranscriptSource,

@@ -12,7 +12,7 @@ interface Answer {
   readonly lines: readonly string[];
 }
 
-/** A program that was ended for taking too long has no code. Rejects when there is no Git. */
+/** A program that was ended for taking too long has no code. Rejects when Git is missing. */
 async function git(world: World, top: string, args: readonly string[]): Promise<Answer> {
   const env = {
     PATH: world.secret("PATH") ?? "/usr/local/bin:/usr/bin:/bin",

@@ -3,7 +3,7 @@
  *
  * A session over its context window can always recover. It tries, in this order, until there is room: leaving
  * out old outputs when the range is too long to be read at once; summaries by the agent's choice of model and
- * by the session's own, in several pieces if needed; and when there is no room and no model answers, a
+ * by the session's own, in several pieces if needed; and when neither room nor a model is left, a
  * summary composed by rule, which says so. As a last resort the outputs of the last step are left out too,
  * and then all of the transcript is replaced, with the unanswered inputs cut to fit.
  *
@@ -113,7 +113,7 @@ async function taskOf(step: StepWorld, first: CompactSurvey, options: CompactOpt
   return { ...options, step, strategy, windowTokens, summarizers, fitTokens: Infinity };
 }
 
-/** There is no room for an answer: something must go, whatever it takes. */
+/** No room is left for an answer: something must go, whatever it takes. */
 const isForced = ({ windowTokens }: Task, { measured }: CompactSurvey): boolean =>
   isBeyond(measured.tokens, windowTokens);
 

@@ -98,7 +98,7 @@ export class ExecutorRecords {
     await (this.#watched === undefined ? write([]) : this.#watched.record(write));
   }
 
-  /** A call that nobody runs any more. */
+  /** Settles a call that no process runs any more. */
   async abandon(call: string, open: OpenCall, outcome?: "skipped" | "unknown"): Promise<void> {
     const { drive, runContext } = this.#given;
     const status = outcome ?? (open.phase === "started" ? "unknown" : "skipped");

@@ -250,7 +250,7 @@ export class ExecutorRun {
     agent.decide(call.id, "allow");
   }
 
-  /** Open calls: those of the agent go on; what nobody runs any more gets its outcome. */
+  /** Open calls: those of the agent go on; calls that no process runs any more get their outcome. */
   async #calls(state: State): Promise<void> {
     const { drive, executor } = this.#given;
     const open = [...state.mind.calls.entries()];
@@ -275,7 +275,7 @@ export class ExecutorRun {
     if (agent !== null && drive.latest.mind.calls.size > 0) await this.#untilSettled(agent);
   }
 
-  /** Hears the agent until no call is open. What is not about these calls waits for the next request. */
+  /** Reads the agent's events until no call is open; events about other things wait for the next request. */
   async #untilSettled(agent: ExecutorSession): Promise<void> {
     const { drive } = this.#given;
     const link = linkOf(agent);

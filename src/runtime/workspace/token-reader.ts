@@ -145,7 +145,7 @@ export function makeTokenReader(
   };
 }
 
-/** The hash of no secret: compared where there is no token, so that both take as long. */
+/** The hash of no secret: compared for an unknown token, so that both take as long. */
 const noHash = "0".repeat(64);
 
 const isSameHash = (a: string, b: string): boolean =>

@@ -1,7 +1,7 @@
 /**
- * Another protocol, served below a prefix of its own: `/mcp`, `/openai`. A mount passes the same gate,
- * tokens, tenants and limits as the calls below `/v1`; only paths, bodies and the shape of errors are its
- * own. Its code loads with its first request.
+ * Another protocol, served below its prefix: `/mcp`, `/openai`. A mount passes the same gate, tokens, tenants
+ * and limits as the calls below `/v1`; only paths, bodies and the shape of errors differ. Its code loads with
+ * its first request.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { SkeinError } from "../../core/error.ts";

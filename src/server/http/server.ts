@@ -91,7 +91,7 @@ export interface ServeOptions {
   /** True when requests can be served now, for /readyz. Always by default. */
   readonly isReady?: () => Promise<boolean>;
   readonly besides?: readonly SideRoute[];
-  /** Other protocols, each below a prefix of its own. */
+  /** Other protocols, each below its prefix. */
   readonly mounts?: readonly Mount[];
   readonly onRequest?: (completed: CompletedRequest) => void;
   /** Called when a stream begins and ends. */

@@ -9,7 +9,7 @@ import type { World } from "../../runtime/world.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface OpenTenantsOptions {
-  /** Null when there is no such tenant. */
+  /** Null when the tenant does not exist. */
   readonly open: (tenant: string) => Promise<Engine | null>;
   readonly world: Pick<World, "now" | "steady">;
   /** True when it has background work, and must stay open. Never by default. */

@@ -40,7 +40,7 @@ const secretBytes = 32;
 const announceMs = 5_000;
 /** A store that fails this often is closed, or as good as that. */
 const failuresMax = 12;
-/** A server without an announcement for so long is no longer used. */
+/** A server is dropped when it has announced nothing for so long. */
 const holdsMs = 20_000;
 
 export function makeGiving(

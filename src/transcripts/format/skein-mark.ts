@@ -37,7 +37,7 @@ export class MarkedRecords {
     this.#to = to;
   }
 
-  /** For the plan: nothing when there is no mark. */
+  /** For the plan: nothing without a mark. */
   written(): { readonly written?: WrittenBySkein } {
     return this.#position === null ? {} : { written: writtenTo(this.#position, this.#to) };
   }

@@ -68,7 +68,7 @@ class Rollout {
       id: session,
       timestamp: isoTime(header.startedAtMs ?? 0),
       cwd: this.#cwd,
-      // A fork of the tool keeps it, but no fields of its own.
+      // A fork in the tool keeps this field, but not unknown ones.
       originator: origin === undefined ? "codex_cli_rs" : `skein ${markOf(origin)}`,
       cli_version: this.#isOwn ? (header.toolVersion ?? "0.50.0") : "0.50.0",
       source: "cli",

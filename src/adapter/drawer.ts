@@ -17,8 +17,8 @@
  * - **Secrets.** Records are appended `verbatim`: texts that only look like secrets come back equal, and
  *   registered secrets are refused. With `redact`, Skein redacts as everywhere, and they do not come back
  *   equal.
- * - **In the process only.** Over HTTP `open` takes no `key` and `append` no `verbatim`, so a drawer needs the
- *   engine in its process.
+ * - **In the process only.** Over HTTP `open` takes no `key` and `append` no `verbatim`, so a drawer needs
+ *   the engine in its process.
  * - **Closed sessions.** Frameworks never close, so a drawer reopens a closed or archived session to write.
  */
 import { createHash } from "node:crypto";

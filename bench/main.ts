@@ -12,6 +12,7 @@ const parts: Readonly<Record<string, () => Promise<Measure[]>>> = {
   list: async () => (await import("./list.ts")).benchList(),
   pick: async () => (await import("./pick.ts")).benchPick(),
   step: async () => (await import("./step.ts")).benchStep(),
+  drive: async () => (await import("./drive.ts")).benchDrive(),
   merge: async () => (await import("./merge.ts")).benchMerge(),
   memory: async () => (await import("./memory.ts")).benchMemory(),
   context: async () => (await import("./context.ts")).benchContext(),

@@ -435,6 +435,25 @@ class AddAgentCompaction(TypedDict, total=False):
     auto: bool
 
 
+class AddAgentContextSharesInstructions(TypedDict, total=False):
+    share: float
+    floorTokens: int
+    ceilingTokens: Optional[int]
+
+
+class AddAgentContextShares(TypedDict, total=False):
+    instructions: Union[float, AddAgentContextSharesInstructions]
+    pinned: Union[float, AddAgentContextSharesInstructions]
+    items: Union[float, AddAgentContextSharesInstructions]
+    memory: Union[float, AddAgentContextSharesInstructions]
+    documents: Union[float, AddAgentContextSharesInstructions]
+    summary: Union[float, AddAgentContextSharesInstructions]
+
+
+class AddAgentContext(TypedDict, total=False):
+    shares: AddAgentContextShares
+
+
 class _AddAgentMemoryPromote(TypedDict):
     scope: Literal["agent", "user", "workspace"]
 
@@ -1619,6 +1638,12 @@ _OPERATIONS: Dict[str, _Operation] = {
         nullable=("value",),
     ),
     "session.retract": _Operation("POST", "/v1/sessions/{id}/retract",
+        takes="json",
+    ),
+    "session.pin": _Operation("POST", "/v1/sessions/{id}/pin",
+        takes="json",
+    ),
+    "session.unpin": _Operation("POST", "/v1/sessions/{id}/unpin",
         takes="json",
     ),
     "session.promote": _Operation("POST", "/v1/sessions/{id}/promote",
@@ -2991,6 +3016,7 @@ class Client(_ClientBase):
         steps_max: Optional[int] = None,
         zones: Optional[AddAgentZones] = None,
         compaction: Optional[AddAgentCompaction] = None,
+        context: Optional[AddAgentContext] = None,
         on_unknown: Optional[Literal["ask", "tell"]] = None,
         concurrency: Optional[int] = None,
         memory: Optional[AddAgentMemory] = None,
@@ -3015,6 +3041,7 @@ class Client(_ClientBase):
                 "stepsMax": steps_max,
                 "zones": zones,
                 "compaction": compaction,
+                "context": context,
                 "onUnknown": on_unknown,
                 "concurrency": concurrency,
                 "memory": memory,
@@ -4210,6 +4237,54 @@ class Session(_SessionBase):
         """Retracts an item."""
         return cast("AppendResult", self._call(
             "session.retract",
+            {
+                "kind": kind,
+                "key": key,
+                "because": because,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
+    def pin(
+        self,
+        kind: Literal["fact", "decision", "task", "artifact"],
+        key: str,
+        *,
+        because: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> AppendResult:
+        """Pins an item: every context shows it in full. Refused if the pinned items do not fit their
+        share.
+        """
+        return cast("AppendResult", self._call(
+            "session.pin",
+            {
+                "kind": kind,
+                "key": key,
+                "because": because,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
+    def unpin(
+        self,
+        kind: Literal["fact", "decision", "task", "artifact"],
+        key: str,
+        *,
+        because: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> AppendResult:
+        """Unpins an item. It stays recorded."""
+        return cast("AppendResult", self._call(
+            "session.unpin",
             {
                 "kind": kind,
                 "key": key,
@@ -5560,6 +5635,7 @@ class AsyncClient(_AsyncClientBase):
         steps_max: Optional[int] = None,
         zones: Optional[AddAgentZones] = None,
         compaction: Optional[AddAgentCompaction] = None,
+        context: Optional[AddAgentContext] = None,
         on_unknown: Optional[Literal["ask", "tell"]] = None,
         concurrency: Optional[int] = None,
         memory: Optional[AddAgentMemory] = None,
@@ -5584,6 +5660,7 @@ class AsyncClient(_AsyncClientBase):
                 "stepsMax": steps_max,
                 "zones": zones,
                 "compaction": compaction,
+                "context": context,
                 "onUnknown": on_unknown,
                 "concurrency": concurrency,
                 "memory": memory,
@@ -6779,6 +6856,54 @@ class AsyncSession(_AsyncSessionBase):
         """Retracts an item."""
         return cast("AppendResult", await self._call(
             "session.retract",
+            {
+                "kind": kind,
+                "key": key,
+                "because": because,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
+    async def pin(
+        self,
+        kind: Literal["fact", "decision", "task", "artifact"],
+        key: str,
+        *,
+        because: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> AppendResult:
+        """Pins an item: every context shows it in full. Refused if the pinned items do not fit their
+        share.
+        """
+        return cast("AppendResult", await self._call(
+            "session.pin",
+            {
+                "kind": kind,
+                "key": key,
+                "because": because,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
+    async def unpin(
+        self,
+        kind: Literal["fact", "decision", "task", "artifact"],
+        key: str,
+        *,
+        because: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> AppendResult:
+        """Unpins an item. It stays recorded."""
+        return cast("AppendResult", await self._call(
+            "session.unpin",
             {
                 "kind": kind,
                 "key": key,

@@ -59,6 +59,42 @@ export const sessionKnowledge = {
       ],
     },
   }),
+  "session.pin": change("session", "pin", {
+    title: "Pin an item",
+    keyed: true,
+    words: "keep always show",
+    summary:
+      "Pins an item: every context shows it in full. Refused if the pinned items do not fit their share.",
+    args: ["kind", "key"],
+    params: () => ({ kind, key, because }),
+    answer: AppendResult,
+    verb: {
+      group: "Context",
+      line: "Pin an item, so that every context shows it in full.",
+      done: "pinned",
+      about: [
+        "The next request shows it, and each context after a compaction begins with it. Pinned items have " +
+          "a share of the model's window; an item that does not fit is refused with its size.",
+      ],
+      examples: [
+        'skein pin 4x8kz1 decision never-delete --because "it is the production database"  # in full, always',
+      ],
+    },
+  }),
+  "session.unpin": change("session", "unpin", {
+    title: "Unpin an item",
+    keyed: true,
+    summary: "Unpins an item. It stays recorded.",
+    args: ["kind", "key"],
+    params: () => ({ kind, key, because }),
+    answer: AppendResult,
+    verb: {
+      group: "Context",
+      line: "Unpin an item; it stays recorded.",
+      done: "unpinned",
+      examples: ["skein unpin 4x8kz1 decision never-delete  # it has no room of its own any more"],
+    },
+  }),
   "session.promote": change("session", "promote", {
     title: "Promote an item to memory",
     also: [{ scope: "read", what: "promoting, which gives the item," }],

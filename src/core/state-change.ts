@@ -39,6 +39,9 @@ export function worked(state: State, at: number): State {
 /** Extends the transcript to this event. */
 export const heard = (state: State, seq: number): State => think(state, { toSeq: seq });
 
-/** A context starts fresh: the current tools move to the front, and any renderer may render it. */
+/**
+ * A context starts fresh: the current tools move to the front, any renderer may render it, and it is planned
+ * anew.
+ */
 export const beginAnew = (state: State): State =>
-  stand(state, { tools: state.standing.tools.slice(-1), renderer: null });
+  stand(state, { tools: state.standing.tools.slice(-1), renderer: null, plan: null });

@@ -62,6 +62,8 @@ export interface Mind {
   /** Where the first turn began; 0 before it. Documents from before it are part of the instructions. */
   readonly firstTurnSeq: number;
   readonly items: SortedMap<ItemRef>;
+  /** Pinned items: `kind/key`, and where each was pinned. */
+  readonly pins: SortedMap<number>;
   readonly scratch: SortedMap<Ref>;
   /** By digest. */
   readonly documents: SortedMap<Ref & { readonly kind: string }>;
@@ -237,6 +239,8 @@ export interface Standing {
   readonly erased: { readonly ranges: Ranges; readonly records: number; readonly bytes: number };
   /** The renderer of the last request; null where the next request may use another one. */
   readonly renderer: number | null;
+  /** The plan of the context (`context.planned`) since the last boundary; null without one. */
+  readonly plan: number | null;
   readonly zone: "smart" | "strained" | "full";
   /** Where the context begins: after which turn, and when. At the opening, or the last compaction. */
   readonly contextFrom: { readonly turn: number; readonly at: number };
@@ -289,6 +293,7 @@ const emptyMind: Mind = {
   overlays: [],
   firstTurnSeq: 0,
   items: SortedMap.empty(),
+  pins: SortedMap.empty(),
   scratch: SortedMap.empty(),
   documents: SortedMap.empty(),
   memory: [],
@@ -350,6 +355,7 @@ export const emptyStanding: Standing = {
   scores: SortedMap.empty(),
   erased: { ranges: [], records: 0, bytes: 0 },
   renderer: null,
+  plan: null,
   zone: "smart",
   contextFrom: { turn: 0, at: 0 },
   movedFrom: null,
@@ -386,6 +392,7 @@ function canonicalMind(mind: Mind): unknown {
       hash,
     ]),
     items: [...mind.items.entries()].map(([key, { status, seq, hash }]) => [key, status, seq, hash]),
+    ...(mind.pins.size === 0 ? {} : { pins: [...mind.pins.entries()] }),
     scratch: [...mind.scratch.entries()].map(([key, { seq, hash }]) => [key, seq, hash]),
     documents: [...mind.documents.entries()].map(([digest, { kind, seq, hash }]) => [
       digest,
@@ -406,12 +413,12 @@ function canonicalMind(mind: Mind): unknown {
 }
 
 /** The form of written snapshots. Snapshots of other forms are ignored and rebuilt. */
-export const snapshotForm = 8;
+export const snapshotForm = 9;
 
 export const snapshotText = (state: State): string => JSON.stringify(state);
 
 /** Keyed maps are stored as their entries; these are the fields that hold them. */
-const keyedInMind = ["items", "scratch", "documents", "bases", "calls"] as const;
+const keyedInMind = ["items", "pins", "scratch", "documents", "bases", "calls"] as const;
 const keyedInStanding = [
   "labels",
   "bindings",

@@ -181,6 +181,7 @@ test("what an agent leaves out comes from the defaults", () => {
       strained: { ...agentDefaults.zones.strained, share: 0.5, turns: null },
       full: { ...agentDefaults.zones.full, tokens: 100_000 },
     },
+    shares: {},
     compaction: { strategy: "extract", atShare: 0.7, model: "offline/offline", auto: false },
   });
 });

@@ -32,7 +32,9 @@ const design = {
     "budget.set budget.allotted budget.reached content.erased hold.set hold.lifted score.recorded " +
     // Since 0.5: conversations of other tools.
     "source.imported input.imported answer.imported call.imported " +
-    "proxy.requested proxy.responded proxy.failed",
+    "proxy.requested proxy.responded proxy.failed " +
+    // Since 0.5: the context planner.
+    "item.pinned item.unpinned context.planned",
   workspace:
     "agent.defined memory.promoted memory.forgotten policy.set session.deleted " +
     "token.issued token.revoked hook.set hook.removed hook.delivered hook.abandoned " +
@@ -112,6 +114,7 @@ const optionalFields = new Set(
     "tool.requested: ask model",
     "tool.settled: ms late",
     "item.recorded: status origin",
+    "context.planned: listed left",
     "scratch.set: removed",
     "transcript.compacted: model usage costNanoUsd items",
     "handoff.written: toSeq tokens model usage costNanoUsd",

@@ -25,6 +25,9 @@ const later: readonly string[] = [
   "proxy.requested",
   "proxy.responded",
   "proxy.failed",
+  "item.pinned",
+  "item.unpinned",
+  "context.planned",
 ];
 
 const everything = (leftOut: readonly string[] = []): Given => {

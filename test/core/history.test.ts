@@ -56,7 +56,7 @@ test("folding from any snapshot gives what folding from the start gives", () => 
 function standingOf({ standing }: State): unknown {
   const { status: _, why: __, turn: ___, sleep: ____, inbox: _____, ...rest } = standing;
   // A context begins anew with a rewind, with the tools that count and any renderer.
-  return plain({ ...rest, tools: rest.tools.slice(-1), renderer: null });
+  return plain({ ...rest, tools: rest.tools.slice(-1), renderer: null, plan: null });
 }
 
 test("a rewind gives the mind at its target and leaves the standing, also in rewinds of rewinds", () => {

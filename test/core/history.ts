@@ -50,6 +50,7 @@ const moveWeights = {
   settle: 1,
   item: 2,
   retract: 1,
+  pin: 1,
   scratch: 1,
   compact: 1,
   checkpoint: 1,
@@ -171,6 +172,8 @@ function runTurn(life: Life, kind: "turn" | "request" | "respond" | "fail" | "en
   if (kind === "request") {
     const { left, inputs } = takeSome(life, one);
     const body = { ...samples["model.requested"].body, inputs, attempt: 1 + (one.also % 2) };
+    if (now(life).standing.plan === null)
+      append(life, { type: "context.planned", ...samples["context.planned"], ...draft });
     append(
       life,
       { type: "model.requested", body, content: samples["model.requested"].content, ...draft },
@@ -232,7 +235,7 @@ function runTool(life: Life, kind: "tool" | "approve" | "start" | "settle", one:
 
 function work(
   life: Life,
-  kind: "item" | "retract" | "scratch" | "compact" | "checkpoint",
+  kind: "item" | "retract" | "pin" | "scratch" | "compact" | "checkpoint",
   { pick, also, flag }: Move,
 ): boolean {
   const { seq, mind } = now(life);
@@ -244,6 +247,12 @@ function work(
     case "retract": {
       const item = [...mind.items.values()][pick % Math.max(1, mind.items.size)];
       return item !== undefined && obey(life, { do: "retract", kind: item.kind, key: item.key });
+    }
+    case "pin": {
+      const pins = [...mind.items.values()].filter((one) => flag || mind.pins.has(`${one.kind}/${one.key}`));
+      const item = pins[pick % Math.max(1, pins.length)];
+      const verb = flag ? "pin" : "unpin";
+      return item !== undefined && obey(life, { do: verb, kind: item.kind, key: item.key });
     }
     case "scratch":
       return obey(life, flag ? { do: "scratch", key, value: pick } : { do: "scratch", key });

@@ -49,6 +49,7 @@ const commands: Readonly<Record<LifecycleCommand, readonly Command[]>> = {
   write: [
     { do: "record", kind: "fact", key: "k", value: 1 },
     { do: "retract", kind: "fact", key: "k" },
+    { do: "pin", kind: "fact", key: "k" },
     { do: "scratch", key: "s", value: 1 },
     { do: "bind", kind: "file", path: "p" },
     { do: "unbind", name: "b" },

@@ -13,28 +13,28 @@ const files: Readonly<Record<string, readonly [mark: string, text: string]>> = {
   "events.ts": [
     "export const itemEvents = {",
     `
-  "item.pinned": event({
+  "item.starred": event({
     meaning: "The item stays at the top of the list.",
-    erased: "It was pinned; the reason is gone.",
+    erased: "It was starred; the reason is gone.",
     body: z.looseObject({ kind: ItemKind, key: Key }),
     content: z.looseObject({ because: z.string() }).optional(),
-    summary: ({ kind, key }, content) => \`Pinned \${kind} \${key}\${after(content?.because)}\`,
+    summary: ({ kind, key }, content) => \`Starred \${kind} \${key}\${after(content?.because)}\`,
     sample: { body: { kind: "task", key: "check-rate" }, content: { because: "urgent" } },
   }),`,
   ],
   "commands.ts": [
     "export type ItemCommand =",
-    `\n  | { readonly do: "pin"; readonly kind: ItemKind; readonly key: string; readonly because: string }`,
+    `\n  | { readonly do: "star"; readonly kind: ItemKind; readonly key: string; readonly because: string }`,
   ],
   "decide.ts": [
     'export const itemDecisions: Decisions<ItemCommand["do"]> = {',
     `
-  pin: (state, { kind, key, because }) =>
-    forbidden(state, "write", "pin") ?? accept(draft("item.pinned", { kind, key }, { because })),`,
+  star: (state, { kind, key, because }) =>
+    forbidden(state, "write", "star") ?? accept(draft("item.starred", { kind, key }, { because })),`,
   ],
   "fold.ts": [
     "export const itemFolds: Folds<keyof typeof itemEvents> = {",
-    `\n  "item.pinned": (state, event) => think(state, { memory: [...state.mind.memory, refOf(event)] }),`,
+    `\n  "item.starred": (state, event) => think(state, { memory: [...state.mind.memory, refOf(event)] }),`,
   ],
 };
 
@@ -44,12 +44,12 @@ import { summarize } from "./src/core/summary.ts";
 import { given } from "./test/core/given.ts";
 
 const before = given();
-const pin = { do: "pin", kind: "task", key: "check-rate", because: "urgent" };
-const [event] = before.brings(pin);
+const star = { do: "star", kind: "task", key: "check-rate", because: "urgent" };
+const [event] = before.brings(star);
 console.log(JSON.stringify([
-  before.when(pin).state.mind.memory.length,
+  before.when(star).state.mind.memory.length,
   summarize({ ...event, erased: false }),
-  typesOf("item").includes("item.pinned"),
+  typesOf("item").includes("item.starred"),
 ]));
 `;
 
@@ -83,7 +83,7 @@ test("an event added in four files of its slice is everywhere, and the compiler 
     writeFileSync(join(copy, "program.ts"), program);
     const run = await runCommand(process.execPath, ["program.ts"], { cwd: copy });
     assert.equal(run.code, 0, run.stderr);
-    assert.deepEqual(JSON.parse(run.stdout), [1, "Pinned task check-rate: urgent", true]);
+    assert.deepEqual(JSON.parse(run.stdout), [1, "Starred task check-rate: urgent", true]);
   } finally {
     rmSync(copy, { recursive: true });
   }

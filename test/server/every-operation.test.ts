@@ -92,11 +92,13 @@ async function knowing({ call, on, open, folder }: Caller): Promise<{ id: string
   await on(id, "input", { input: [{ type: "text", text: "more" }], mode: "queue" });
   await on(id, "record", { kind: "fact", key: "k", value: { any: 1 }, because: "b" });
   await on(id, "record", { kind: "task", key: "t", value: "x", status: "open" });
+  await on(id, "pin", { kind: "task", key: "t" });
+  await on(id, "unpin", { kind: "task", key: "t" });
   await on(id, "retract", { kind: "task", key: "t" });
   await on(id, "promote", { kind: "fact", key: "k", scope: "workspace" });
   await on(id, "scratch", { key: "s", value: [1] });
   await on(id, "save", { name: "here" });
-  assert.deepEqual(await on(id, "load", { place: "here" }), { session: id, seq: 8 });
+  assert.deepEqual(await on(id, "load", { place: "here" }), { session: id, seq: 10 });
   await on(id, "score", { name: "good", value: 0.5 });
   const { session: fork } = (await on(id, "fork", { objective: "What if?" })) as { session: string };
   await on(fork, "record", { kind: "fact", key: "other", value: 2 });

@@ -30,6 +30,8 @@ const asks: Readonly<Partial<Record<OperationId, Asked>>> = {
   "session.send": { params: (_, { id }) => ({ to: id, message: "x" }) },
   "session.contract": { params: (number) => ({ topic: `t${number}`, schema: true }) },
   "session.record": { params: (number) => ({ kind: "fact", key: `k${number}`, value: 1 }) },
+  "session.pin": same({ kind: "fact", key: "q" }),
+  "session.unpin": { ...same({ kind: "fact", key: "q" }), before: (session) => session.pin("fact", "q") },
   "session.retract": same({ kind: "fact", key: "q" }),
   "session.scratch": { params: (number) => ({ key: "k", value: number }) },
   "session.compress": same({ strategy: "prune" }),

@@ -1,7 +1,4 @@
-/**
- * Every write of the table, sent with a key, and again after a restart: it is once in effect, and the answer
- * is the first one, or the one that docs/http.md tells of.
- */
+/** Every write, sent again with its key after a restart: it is once in effect, as docs/http.md says. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
@@ -157,6 +154,7 @@ const ofWorkspace: Partial<Record<OperationId, readonly Row[]>> = {
   ],
 };
 
+const theFact = { kind: "fact", key: "q" };
 const ofSession: Partial<Record<OperationId, readonly Row[]>> = {
   "session.append": [changed({ records: "hello" })],
   "session.input": [changed({ input: "hello" })],
@@ -184,7 +182,9 @@ const ofSession: Partial<Record<OperationId, readonly Row[]>> = {
       between: (_, session) => session.retract("fact", "x"),
     },
   ],
-  "session.retract": [changed({ kind: "fact", key: "q" })],
+  "session.pin": [changed(theFact)],
+  "session.unpin": [{ ...changed(theFact), before: on((session) => session.pin("fact", "q")) }],
+  "session.retract": [changed(theFact)],
   "session.promote": [
     { params: { kind: "fact", key: "q", scope: "workspace" } },
     {
@@ -486,8 +486,8 @@ test("an interrupted merge that is repeated with its key merges the rest", async
   const other = await place.engine.open({ objective: "Theirs" });
   const count = limit.appendRecordsMax + 5;
   for (let number = 0; number < count; number++) await other.record("fact", `k${number}`, number);
-  const headers = { "idempotency-key": "k" };
-  const given = { id: session.id, params: { from: other.id }, headers, token: place.token };
+  const [params, headers, token] = [{ from: other.id }, { "idempotency-key": "k" }, place.token];
+  const given = { id: session.id, params, headers, token };
   left = 1;
   assert.equal((await place.call("session.merge", given)).status, 503);
   left = Infinity;

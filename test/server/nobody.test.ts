@@ -33,6 +33,8 @@ const rightly: Readonly<Record<string, Params>> = {
   "session.send": { to: unknown, message: "hello" },
   "session.contract": { topic: "orders", schema: { type: "object" } },
   "session.record": { kind: "fact", key: "k", value: 1 },
+  "session.pin": { kind: "fact", key: "k" },
+  "session.unpin": { kind: "fact", key: "k" },
   "session.retract": { kind: "fact", key: "k" },
   "session.promote": { kind: "fact", key: "k", scope: "workspace" },
   "session.scratch": { key: "k", value: 1 },

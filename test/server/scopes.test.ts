@@ -58,6 +58,7 @@ test("a write-only token sees only the results of its own input", async () => {
     "session.clear": { handoff: true },
     "session.rewind": { place: "here" },
     "session.record": { ...fact, value: 2 },
+    "session.pin": fact,
     "session.retract": fact,
     "session.run": {},
     "session.compress": {},

@@ -9,7 +9,7 @@ export const branchFolds: Folds<keyof typeof branchEvents> = {
   "session.forked": (state, event) => {
     const { body } = event;
     const { workspace, agent, model, bindings, tools, permissions, name, objective } = state.standing;
-    const { lastTurn, renderer, zone, contextFrom } = state.standing;
+    const { lastTurn, renderer, plan, zone, contextFrom } = state.standing;
     return {
       ...state,
       standing: {
@@ -22,6 +22,7 @@ export const branchFolds: Folds<keyof typeof branchEvents> = {
         permissions,
         lastTurn,
         renderer,
+        plan,
         zone,
         contextFrom,
         session: event.session,

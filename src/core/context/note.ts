@@ -21,6 +21,17 @@ export const notes = {
     const reason = typeof because === "string" ? `; because ${because}` : "";
     return `[no longer holds: ${body.kind} ${body.key}${reason}]`;
   },
+  "item.pinned": ({ body, seq }, source) => {
+    if (source.plan !== undefined && seq < source.plan.seq) return null;
+    const { kind, key } = body;
+    const item = source.events.get(body.item);
+    const status = item?.type === "item.recorded" ? (item.body.status ?? null) : null;
+    return `[pinned, it holds from here on: ${itemText({ kind, key, status }, item?.content)}]`;
+  },
+  "item.unpinned": ({ body, seq }, source) => {
+    if (source.plan !== undefined && seq < source.plan.seq) return null;
+    return `[not pinned any more: ${body.kind} ${body.key}]`;
+  },
   "document.loaded": (event, source) => {
     const { kind, digest } = event.body;
     const known = source.state.mind.documents.get(digest);

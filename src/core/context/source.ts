@@ -1,7 +1,14 @@
 /** The input and output of a renderer: a context depends on nothing else. */
 import type { SessionLogEvent } from "../event.ts";
 import type { ContextPart, Settings } from "./part.ts";
+import type { PlanChoice } from "./plan.ts";
 import type { Overlay, State } from "../state.ts";
+
+/** A plan, and where it stands in the log. */
+export interface LoggedPlan {
+  readonly seq: number;
+  readonly choice: PlanChoice;
+}
 
 export interface ContextSource {
   /** The state just before the request. */
@@ -20,6 +27,8 @@ export interface ContextSource {
   readonly objectiveSeq: number;
   /** Without overlays, as if nothing had been compacted. */
   readonly uncompacted?: boolean;
+  /** The plan that the context follows: renderer 2, since its last boundary. */
+  readonly plan?: LoggedPlan;
   /** A final prompt in a separate message: the request for a summary. */
   readonly prompt?: string;
 }

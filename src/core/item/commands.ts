@@ -18,5 +18,14 @@ export type ItemCommand =
       readonly status?: "open" | "done" | "dropped";
     }
   | { readonly do: "retract"; readonly kind: ItemKind; readonly key: string; readonly because?: string }
+  | {
+      readonly do: "pin";
+      readonly kind: ItemKind;
+      readonly key: string;
+      readonly because?: string;
+      /** The tokens of all pins with this one, and what the context has for them. */
+      readonly pinned?: { readonly tokens: number; readonly roomTokens: number };
+    }
+  | { readonly do: "unpin"; readonly kind: ItemKind; readonly key: string; readonly because?: string }
   /** Without a value the key is removed. */
   | { readonly do: "scratch"; readonly key: string; readonly value?: unknown };

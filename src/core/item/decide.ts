@@ -1,9 +1,18 @@
 /** Decisions on items, scratch and the memory that a session starts with. */
-import { type Decisions, type DraftEvent, accept, draft, forbidden, refuse } from "../decision.ts";
+import {
+  type Decision,
+  type Decisions,
+  type DraftEvent,
+  accept,
+  draft,
+  forbidden,
+  refuse,
+} from "../decision.ts";
 import { present } from "../present.ts";
 import type { CarriedMemory, ItemCommand } from "./commands.ts";
 import { itemKey } from "./fold.ts";
 import { limit } from "../limit.ts";
+import { count } from "../text/number-format.ts";
 import { inTurn } from "../turn/drafts.ts";
 
 export const itemDecisions: Decisions<ItemCommand["do"]> = {
@@ -36,6 +45,26 @@ export const itemDecisions: Decisions<ItemCommand["do"]> = {
       accept(draft("item.retracted", { kind, key }, content, inTurn(state)))
     );
   },
+  pin: (state, { kind, key, because: why, pinned }) => {
+    const item = state.mind.items.get(itemKey(kind, key));
+    if (item === undefined)
+      return refuse("not-found", `there is no ${kind} "${key}" to pin`, "record it first");
+    if (pinned !== undefined && pinned.tokens > pinned.roomTokens) return pinOver(`${kind} "${key}"`, pinned);
+    const content = why === undefined ? undefined : { because: why };
+    return (
+      forbidden(state, "write", `pin a ${kind}`) ??
+      accept(draft("item.pinned", { kind, key, item: item.seq }, content, inTurn(state)))
+    );
+  },
+  unpin: (state, { kind, key, because: why }) => {
+    if (!state.mind.pins.has(itemKey(kind, key)))
+      return refuse("not-found", `the ${kind} "${key}" is not pinned`);
+    const content = why === undefined ? undefined : { because: why };
+    return (
+      forbidden(state, "write", `unpin a ${kind}`) ??
+      accept(draft("item.unpinned", { kind, key }, content, inTurn(state)))
+    );
+  },
   scratch: (state, { key, value }) => {
     const { scratch } = state.mind;
     if (value === undefined && !scratch.has(key))
@@ -51,6 +80,13 @@ export const itemDecisions: Decisions<ItemCommand["do"]> = {
     );
   },
 };
+
+const pinOver = (which: string, { tokens, roomTokens }: { tokens: number; roomTokens: number }): Decision =>
+  refuse(
+    "refused",
+    `pin: ${which}: expected pinned items of at most ${count(roomTokens)} tokens, got ${count(tokens)}`,
+    "unpin another item, shorten the value, or give the agent a larger context.shares.pinned",
+  );
 
 export const carriedDrafts = (carried: CarriedMemory | undefined): readonly DraftEvent[] =>
   carried === undefined

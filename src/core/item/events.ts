@@ -4,7 +4,7 @@ import { plural, compact } from "../text/number-format.ts";
 import { shortId } from "../text/short-id.ts";
 import { otherSession } from "../sample.ts";
 import { type CatalogEntry, event } from "../catalog-entry.ts";
-import { Count, Json, Key, ModelName, Position, Word } from "../schema.ts";
+import { Count, Json, Key, ModelName, Position, Seq, Word } from "../schema.ts";
 import * as z from "zod";
 
 export const itemKinds = ["fact", "decision", "task", "artifact"] as const;
@@ -48,6 +48,31 @@ export const itemEvents = {
     content: z.looseObject({ because: z.string() }).optional(),
     summary: ({ kind, key }, content) => `Retracted ${kind} ${key}${after(content?.because)}`,
     sample: { body: { kind: "task", key: "check-rate" }, content: { because: "done" } },
+  }),
+  "item.pinned": event({
+    meaning: "Every context shows the item under this key in full, from here on.",
+    erased: "It was pinned; the reason is erased.",
+    body: z.looseObject({
+      kind: ItemKind,
+      key: Key,
+      /** The record of its value. */
+      item: Seq,
+      model: ModelName.optional(),
+    }),
+    content: z.looseObject({ because: z.string() }).optional(),
+    summary: ({ kind, key }, content) => `Pinned ${kind} ${key}${after(content?.because)}`,
+    sample: {
+      body: { kind: "decision", key: "use-wal", item: 2 },
+      content: { because: "it decides the design" },
+    },
+  }),
+  "item.unpinned": event({
+    meaning: "The item under this key is not pinned any more; it stays recorded.",
+    erased: "It was unpinned; the reason is erased.",
+    body: z.looseObject({ kind: ItemKind, key: Key, model: ModelName.optional() }),
+    content: z.looseObject({ because: z.string() }).optional(),
+    summary: ({ kind, key }, content) => `Unpinned ${kind} ${key}${after(content?.because)}`,
+    sample: { body: { kind: "decision", key: "use-wal" }, content: { because: "it is done" } },
   }),
   "scratch.set": event({
     meaning: "A key of the scratch has this value, or none.",

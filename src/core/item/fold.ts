@@ -9,8 +9,18 @@ export const itemFolds: Folds<keyof typeof itemEvents> = {
     const item = { kind, key, status, ...refOf(event) };
     return think(state, { items: state.mind.items.set(itemKey(kind, key), item) });
   },
-  "item.retracted": (state, { body }) =>
-    think(state, { items: state.mind.items.delete(itemKey(body.kind, body.key)) }),
+  "item.retracted": (state, { body }) => {
+    const name = itemKey(body.kind, body.key);
+    const { items, pins } = state.mind;
+    return think(state, { items: items.delete(name), ...(pins.has(name) && { pins: pins.delete(name) }) });
+  },
+  "item.pinned": (state, { body, seq }) => {
+    const name = itemKey(body.kind, body.key);
+    const { items, pins } = state.mind;
+    return items.has(name) ? think(state, { pins: pins.set(name, seq) }) : state;
+  },
+  "item.unpinned": (state, { body }) =>
+    think(state, { pins: state.mind.pins.delete(itemKey(body.kind, body.key)) }),
   "scratch.set": (state, event) => {
     const { key, removed } = event.body;
     const { scratch } = state.mind;

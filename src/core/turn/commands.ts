@@ -2,6 +2,7 @@
 import type { Refund } from "../budget/commands.ts";
 import type { Command } from "../command.ts";
 import type { ZoneCause } from "../context/zone.ts";
+import type { PlanDraft } from "../context/plan.ts";
 import type { ContentBlock } from "../schema.ts";
 import type { ToolCallDraft } from "../tool/commands.ts";
 import type { Amounts } from "../state.ts";
@@ -60,7 +61,10 @@ export type TurnCommand =
       readonly model: string;
       readonly renderer: number;
       readonly context: string;
+      readonly digestForm?: number;
       readonly parts: number;
+      /** The plan of this context, and of those after it; absent if it has one. */
+      readonly plan?: PlanDraft | undefined;
       readonly inputs: ConsumedInputs;
       readonly reserved: Amounts;
       readonly estimatedTokens?: number;

@@ -59,9 +59,22 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     const step = toSeq === undefined && attempt === 1 ? { steps: 1 } : {};
     const stop = overBudget(state, { ...reserved, ...step, ...wall(state, nowMs) });
     if (stop !== null) return accept(...stop);
-    const { do: _, renderer, context, parts, estimatedTokens, outputTokensMax, outside } = body;
+    const {
+      do: _,
+      renderer,
+      context,
+      digestForm,
+      parts,
+      plan,
+      estimatedTokens,
+      outputTokensMax,
+      outside,
+    } = body;
     const purpose = toSeq === undefined ? {} : { purpose: "compaction" as const, toSeq };
+    const planned =
+      plan === undefined ? [] : [draft("context.planned", plan.body, plan.choice, inTurn(state))];
     return accept(
+      ...planned,
       draft(
         "model.requested",
         {
@@ -70,6 +83,7 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
             model,
             renderer,
             context,
+            digestForm,
             parts,
             estimatedTokens,
             outputTokensMax,

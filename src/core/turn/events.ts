@@ -22,6 +22,19 @@ import {
 } from "../schema.ts";
 import * as z from "zod";
 
+/** The choice of a plan: positions of items, characters of documents, numbers of memory entries. */
+const PlanChoice = z.looseObject({
+  pinned: RangeList.optional(),
+  items: RangeList.optional(),
+  listed: RangeList.optional(),
+  /** In order of position. Null: the whole text. No ranges: only its name. */
+  documents: z
+    .array(z.looseObject({ seq: Seq, ranges: z.array(z.tuple([Count, Count])).nullable() }))
+    .optional(),
+  /** Of each `memory.carried`, the entries that are shown: 1, 2, 3… */
+  memory: z.array(z.looseObject({ seq: Seq, shown: RangeList })).optional(),
+});
+
 export const turnEvents = {
   "turn.started": bare({
     meaning: "A turn begins and consumes these inputs; they enter the transcript here.",
@@ -60,6 +73,44 @@ export const turnEvents = {
       `${onTopic(topic)}${blocksText(content)}`,
     sample: { body: { input: 1, from: "trigger", mode: "steer" }, content: blocks },
   }),
+  "context.planned": event({
+    meaning: "What the next contexts show of items, memory and documents; it holds until the next boundary.",
+    erased: "The context was planned; what was chosen is erased, so its contexts can no longer be rebuilt.",
+    body: z.looseObject({
+      renderer: Count,
+      windowTokens: Count,
+      /** In order. `share` of the window, `room` with what earlier tiers left over, `used` of it. */
+      tiers: z
+        .array(z.looseObject({ tier: Word, shareTokens: Count, roomTokens: Count, usedTokens: Count }))
+        .max(16),
+      /** Items shown in full, pinned ones with them; shown by key; neither. */
+      shown: Count,
+      listed: Count.optional(),
+      left: Count.optional(),
+    }),
+    content: PlanChoice,
+    summary: ({ windowTokens, shown, listed = 0, left = 0 }) =>
+      `Context planned for ${compact(windowTokens)} tokens: ${plural(shown, "item")} in full` +
+      (listed + left === 0 ? "" : `, ${count(listed)} by key`) +
+      (left === 0 ? "" : `, ${count(left)} more not listed`),
+    sample: {
+      body: {
+        renderer: 2,
+        windowTokens: 200_000,
+        tiers: [{ tier: "items", shareTokens: 24_000, roomTokens: 24_000, usedTokens: 40 }],
+        shown: 1,
+        listed: 1,
+        left: 1,
+      },
+      content: {
+        pinned: [[3, 3]],
+        items: [[4, 5]],
+        listed: [[6, 6]],
+        documents: [{ seq: 2, ranges: [[0, 9]] }],
+        memory: [{ seq: 7, shown: [[1, 1]] }],
+      },
+    },
+  }),
   "model.requested": event({
     // A program without executors would take the rendered context for what was sent. It refuses to run
     // version 2.
@@ -77,6 +128,8 @@ export const turnEvents = {
       renderer: Count,
       context: Sha256,
       parts: Count,
+      /** How `context` was made of the parts. Absent: SHA-256 of their JSON. 2: a chain, see context.ts. */
+      digestForm: Count.optional(),
       /** Inputs that this step consumes. */
       inputs: Taken,
       attempt: Count,

@@ -11,6 +11,7 @@ import type { Digest } from "../chain.ts";
 import { checkShape, type InputOrigin } from "../text/shape.ts";
 import { quote } from "../ids.ts";
 import { limit } from "../limit.ts";
+import { wrongShares, type ContextShares } from "../context/tiers.ts";
 import { zoneDefaults, type ZoneThresholds } from "../context/zone.ts";
 
 const Instructions = z
@@ -24,6 +25,17 @@ const Threshold = z.strictObject({
   turns: Count.nullable().exactOptional(),
   ageMs: Millis.nullable().exactOptional(),
 });
+/** A share of the window by itself, or with a floor and a ceiling. */
+const TierShare = z
+  .union([
+    Share,
+    z.strictObject({
+      share: Share.exactOptional(),
+      floorTokens: Count.exactOptional(),
+      ceilingTokens: Count.nullable().exactOptional(),
+    }),
+  ])
+  .exactOptional();
 const Rule = z.strictObject({
   tool: ToolPattern,
   rule: z.enum(["allow", "ask", "deny"]),
@@ -135,6 +147,25 @@ export const AgentDefinition = z.strictObject({
     })
     .describe("when and how the context is compacted")
     .exactOptional(),
+  context: z
+    .strictObject({
+      shares: z
+        .strictObject({
+          instructions: TierShare,
+          pinned: TierShare,
+          items: TierShare,
+          memory: TierShare,
+          documents: TierShare,
+          summary: TierShare,
+        })
+        .superRefine((shares, { addIssue }) => {
+          const message = wrongShares(shares);
+          if (message !== null) addIssue({ code: "custom", message });
+        })
+        .exactOptional(),
+    })
+    .describe("the share of the context window that each tier of the context may use")
+    .exactOptional(),
   onUnknown: z
     .enum(["ask", "tell"])
     .describe("after a call of unknown outcome: suspend to ask a person, or inform the model and continue")
@@ -160,6 +191,7 @@ export const agentDefaults = {
   /** The model's own limit and its context window may allow less. */
   outputTokensMax: 16_384,
   zones: zoneDefaults,
+  shares: {},
   compaction: { strategy: "summarize", atShare: 0.8, auto: true },
 } as const;
 
@@ -168,6 +200,7 @@ export interface AgentRules {
   readonly stepsMax: number;
   readonly outputTokensMax: number;
   readonly zones: ZoneThresholds;
+  readonly shares: ContextShares;
   readonly compaction: {
     readonly strategy: "prune" | "summarize" | "extract";
     readonly atShare: number;
@@ -178,7 +211,7 @@ export interface AgentRules {
 
 /** How a session of this agent runs, with the defaults filled in; null for a session without an agent. */
 export function agentRules(definition: AgentDefinition | null): AgentRules {
-  const { onUnknown, stepsMax, outputTokensMax, zones, compaction } = definition ?? {};
+  const { onUnknown, stepsMax, outputTokensMax, zones, compaction, context } = definition ?? {};
   return {
     onUnknown: onUnknown ?? agentDefaults.onUnknown,
     stepsMax: stepsMax ?? agentDefaults.stepsMax,
@@ -187,6 +220,7 @@ export function agentRules(definition: AgentDefinition | null): AgentRules {
       strained: { ...agentDefaults.zones.strained, ...zones?.strained },
       full: { ...agentDefaults.zones.full, ...zones?.full },
     },
+    shares: context?.shares ?? {},
     compaction: { ...agentDefaults.compaction, ...compaction },
   };
 }

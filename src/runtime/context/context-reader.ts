@@ -194,7 +194,7 @@ async function gather(
     if (isInput(event)) events.set(event.seq, event);
     else transcript.push(event);
   }
-  await fetch([...transcript.flatMap(takenBy), ...taken]);
+  await fetch([...transcript.flatMap(referredBy), ...taken]);
   return { state, settings, events, transcript, taken, objectiveSeq, uncompacted };
 }
 
@@ -238,7 +238,9 @@ const isInput = ({ type }: SessionLogEvent): boolean =>
 const itemSeqs = ({ items }: Overlay): readonly number[] =>
   items.size > share.itemsMax ? [] : [...items.values()].map(({ seq }) => seq);
 
-function takenBy(event: SessionLogEvent): readonly number[] {
+/** Inputs that it takes, and the item that it pins. */
+function referredBy(event: SessionLogEvent): readonly number[] {
+  if (event.type === "item.pinned") return [event.body.item];
   const takes = event.type === "turn.started" || event.type === "model.requested";
   return takes ? event.body.inputs.map(([seq]) => seq) : [];
 }

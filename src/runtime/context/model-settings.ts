@@ -1,6 +1,11 @@
 /** The model of a run, and the settings that a request gives it. */
 import { present } from "../../core/present.ts";
-import type { AgentDefinition } from "../../core/workspace/agent.ts";
+import { agentRules, type AgentDefinition } from "../../core/workspace/agent.ts";
+import type { Planning } from "../../core/context/plan.ts";
+import { windowTokensDefault } from "../../core/context/tiers.ts";
+import type { SessionId } from "../../core/ids.ts";
+import type { State } from "../../core/state.ts";
+import { agentOf } from "../workspace/session-agent.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { Settings } from "../../core/context/part.ts";
 import type { Model } from "../../model/port.ts";
@@ -14,6 +19,22 @@ export function settingsFor({ name, facts }: Model, agent: AgentDefinition | nul
     images: facts.images,
     ...present({ temperature, reasoning }),
   };
+}
+
+/** What contexts of a session are planned for; of a model that is unknown here, the usual window. */
+export async function planningFor(
+  deps: Deps,
+  session: SessionId,
+  state: State,
+  model?: string,
+): Promise<Planning> {
+  const { agent } = await agentOf(deps, session, state);
+  const name = model ?? state.standing.model ?? agent?.model;
+  const windowTokens = await modelOf(deps, name).then(
+    ({ facts }) => facts.windowTokens,
+    () => windowTokensDefault,
+  );
+  return { windowTokens, shares: agentRules(agent).shares };
 }
 
 export async function modelOf(deps: Deps, name: string | undefined): Promise<Model> {

@@ -119,6 +119,23 @@ export class Session extends SessionReader {
     return written(await this.#change({ do: "retract", kind, key, ...options }));
   }
 
+  /**
+   * Pins an item: every context shows it in full. Refused with its size if the pinned items do not fit their
+   * share of the model's window.
+   */
+  async pin(kind: ItemKind, key: string, options: WriteOptions & Because = {}): Promise<AppendResult> {
+    checkCall("session.pin", options, { kind, key });
+    const { pinItem } = await import("../context/pin.ts");
+    return written(await pinItem(this.#deps, this.id, kind, key, options));
+  }
+
+  /** Unpins an item. It stays recorded. */
+  async unpin(kind: ItemKind, key: string, options: WriteOptions & Because = {}): Promise<AppendResult> {
+    checkCall("session.unpin", options, { kind, key });
+    const { key: once, ...rest } = options;
+    return written(await this.#change({ do: "unpin", kind, key, ...rest }, { key: once }));
+  }
+
   /** Promotes an item to memory, for later sessions of the agent, the user or the workspace. */
   async promote(kind: ItemKind, key: string, options: PromoteOptions): Promise<MemoryEntry> {
     checkCall("session.promote", options, { kind, key });

@@ -61,6 +61,26 @@ test("items of two kinds may share a key, and only existing items are retracted"
   });
 });
 
+test("a pin names the record of its value; one that does not fit is refused with its size", () => {
+  const one = given().when({ do: "record", kind: "decision", key: "k", value: 1 });
+  const pin: Command = { do: "pin", kind: "decision", key: "k", because: "always" };
+  const body = { kind: "decision", key: "k", item: one.state.mind.items.get("decision/k")!.seq };
+  assert.deepEqual(one.brings(pin), [{ type: "item.pinned", body, content: { because: "always" } }]);
+  const pinned = one.when(pin);
+  assert.deepEqual([...pinned.state.mind.pins.keys()], ["decision/k"]);
+  assert.deepEqual([...pinned.when({ do: "unpin", kind: "decision", key: "k" }).state.mind.pins.keys()], []);
+  const gone = pinned.when({ do: "retract", kind: "decision", key: "k" });
+  assert.deepEqual([...gone.state.mind.pins.keys()], []);
+  assert.equal(gone.refusal(pin).code, "not-found");
+  assert.equal(one.refusal({ do: "unpin", kind: "decision", key: "k" }).code, "not-found");
+  assert.deepEqual(one.refusal({ ...pin, pinned: { tokens: 12_345, roomTokens: 1_600 } }), {
+    code: "refused",
+    message: 'pin: decision "k": expected pinned items of at most 1,600 tokens, got 12,345',
+    hint: "unpin another item, shorten the value, or give the agent a larger context.shares.pinned",
+  });
+  one.brings({ ...pin, pinned: { tokens: 1_600, roomTokens: 1_600 } });
+});
+
 test("the durable tier holds as many items as its limit, and can still be corrected then", () => {
   const full = many(limit.itemsMax, (place) => ({
     type: "item.recorded",

@@ -1,0 +1,80 @@
+/**
+ * The tiers of a context, in their order, and the share of the model's window that each may use. What a tier
+ * leaves over flows on to the later ones; the transcript has the rest.
+ */
+
+const tiers = ["instructions", "pinned", "items", "memory", "documents", "summary", "transcript"] as const;
+type Tier = (typeof tiers)[number];
+
+/** Tiers with a share of their own. */
+type SharedTier = Exclude<Tier, "transcript">;
+const sharedTiers = tiers.filter((tier) => tier !== "transcript");
+
+interface TierShare {
+  /** Of the window, from 0 to 1. */
+  readonly share: number;
+  /** At least this many tokens, as far as the window has them. */
+  readonly floorTokens: number;
+  /** At most this many, with what flows in; null: no limit but the share. */
+  readonly ceilingTokens: number | null;
+}
+
+/** A share by itself is the tier's, without a ceiling. */
+export type ContextShares = {
+  readonly [T in SharedTier]?: number | { readonly [K in keyof TierShare]?: TierShare[K] };
+};
+
+/**
+ * Large windows are for long transcripts and for what an agent asks for: models get worse with the length of
+ * a context, and each step pays for it. So the ceilings hold unless an agent sets its own shares.
+ */
+const tierDefaults: Readonly<Record<SharedTier, TierShare>> = {
+  instructions: { share: 0.08, floorTokens: 500, ceilingTokens: null },
+  pinned: { share: 0.08, floorTokens: 500, ceilingTokens: 32_000 },
+  items: { share: 0.12, floorTokens: 800, ceilingTokens: 24_000 },
+  memory: { share: 0.04, floorTokens: 300, ceilingTokens: 8_000 },
+  documents: { share: 0.2, floorTokens: 800, ceilingTokens: 64_000 },
+  summary: { share: 0.06, floorTokens: 400, ceilingTokens: 16_000 },
+};
+
+/** All shares together: the rest is for the transcript and the answer. */
+const sharesMax = 0.75;
+
+/** The window of a model that is unknown here. */
+export const windowTokensDefault = 200_000;
+
+type TierShares = Readonly<Record<SharedTier, TierShare>>;
+
+/** The shares of an agent, with the defaults filled in. */
+export function tierShares(given: ContextShares = {}): TierShares {
+  const entries = sharedTiers.map((tier): [SharedTier, TierShare] => {
+    const own = given[tier];
+    if (own === undefined) return [tier, tierDefaults[tier]];
+    const asked = typeof own === "number" ? { share: own } : own;
+    const free = asked.share === undefined ? {} : { ceilingTokens: null };
+    return [tier, { ...tierDefaults[tier], ...free, ...asked }];
+  });
+  return Object.fromEntries(entries) as Record<SharedTier, TierShare>;
+}
+
+/** Why these shares cannot be used; null if they can. */
+export function wrongShares(given: ContextShares): string | null {
+  const shares = tierShares(given);
+  for (const tier of sharedTiers) {
+    const { floorTokens, ceilingTokens } = shares[tier];
+    if (ceilingTokens === null || ceilingTokens >= floorTokens) continue;
+    return `${tier}: ceilingTokens: expected at least its floor, ${floorTokens}, got ${ceilingTokens}`;
+  }
+  const sum = sharedTiers.reduce((all, tier) => all + shares[tier].share, 0);
+  if (sum <= sharesMax + 1e-9) return null;
+  return (
+    `expected shares of at most ${sharesMax} together with the defaults of the other tiers, ` +
+    `got ${Number(sum.toFixed(3))}`
+  );
+}
+
+/** The tokens of a tier by its own share. */
+export function shareTokens({ share, floorTokens, ceilingTokens }: TierShare, windowTokens: number): number {
+  const most = Math.min(ceilingTokens ?? Infinity, Math.floor(windowTokens * sharesMax));
+  return Math.min(Math.max(Math.floor(share * windowTokens), floorTokens), most);
+}

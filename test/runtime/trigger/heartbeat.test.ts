@@ -42,7 +42,8 @@ test("a command, an address and a query fire when they give another result, and 
   await using place = await folder();
   const file = join(place.path, "state.txt");
   await writeFile(file, "one");
-  const database = new DatabaseSync(join(place.path, "rates.db"));
+  // A check may be reading: the file has a rollback journal, so a writer waits for its readers.
+  const database = new DatabaseSync(join(place.path, "rates.db"), { timeout: 5_000 });
   database.exec("CREATE TABLE rate (name TEXT, value REAL) STRICT; INSERT INTO rate VALUES ('de', 1)");
   let body = "first";
   let asked = 0;

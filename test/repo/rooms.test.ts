@@ -62,14 +62,31 @@ test("the table is read rightly", () => {
   assertTells(roomRule, elsewhere);
 });
 
-test("every folder of the layered sources says its one job in a README of at most 20 lines", () => {
-  const folders = globSync("src/{runtime,store,server,cli,core,platform}/**/", { cwd: root })
+/** The folder's README, or the header of the file of its name. */
+function headerOf(folder: string): string | undefined {
+  const readme = join(root, folder, "README.md");
+  if (existsSync(readme)) return readFileSync(readme, "utf8").trimEnd();
+  const [file] = globSync(`${folder.split("/").at(-1) ?? ""}.{ts,tsx}`, { cwd: join(root, folder) });
+  return file && /^\/\*\*.*?\*\//s.exec(readFileSync(join(root, folder, file), "utf8"))?.[0];
+}
+
+test("every folder of the sources says its one job, in a README or a header of at most 20 lines", () => {
+  const folders = globSync("src/*/**/", { cwd: root })
     .map((path) => path.replace(/\/$/, ""))
-    .filter((path) => globSync("*.ts", { cwd: join(root, path) }).length > 0);
-  assert.ok(folders.length > 40, `${folders.length} folders`);
-  const wrong = folders.filter((folder) => {
-    const file = join(root, folder, "README.md");
-    return !existsSync(file) || readFileSync(file, "utf8").trimEnd().split("\n").length > 20;
-  });
-  assert.deepEqual(wrong, []);
+    .filter((path) => globSync("*.{ts,tsx}", { cwd: join(root, path) }).length > 0);
+  assert.ok(folders.length > 90, `${folders.length} folders`);
+  const linesOf = (folder: string): number => headerOf(folder)?.split("\n").length ?? Infinity;
+  assert.deepEqual(
+    folders.filter((folder) => linesOf(folder) > 20),
+    [],
+  );
+});
+
+test("ARCHITECTURE.md names every layer of the sources, and stays short", () => {
+  const text = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
+  const [, table = ""] = /^## Layers\n(.*?)^## /ms.exec(text) ?? [];
+  const named = [...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
+  const folders = globSync("src/*/", { cwd: root }).map((path) => path.split("/")[1]);
+  assert.deepEqual(named.toSorted(), folders.toSorted());
+  assert.ok(text.split("\n").length <= 301);
 });

@@ -6,8 +6,8 @@
  * under CI a skip without a reason fails.
  * The counts come last.
  */
-import { globSync, mkdtempSync, rmSync, statSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
+import { globSync, statSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { runChecks } from "./check.ts";
 import { offerChromium } from "./browser/chromium.ts";
@@ -53,6 +53,9 @@ if (named.length > 0) console.log("checks left out: files were named");
 console.log(`seed ${seed}: repeat a run with ${seedVariable}=${seed}`);
 const turns = `in turns, left out by this seed: ${leftOut.join(", ")}; npm run test:long runs all`;
 if (leftOut.length > 0) console.log(turns);
+// Most of what a short test costs is to compile the sources; programs that tests start take it from here too.
+// It stays for the next run: an entry of a file that has changed is replaced.
+process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "../node_modules/.cache/skein-compile");
 const [failedChecks, server] = await Promise.all([named.length > 0 ? [] : runChecks(), offerPrograms()]);
 
 for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => void stopEarly());
@@ -60,13 +63,9 @@ for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => void
 const batches = isLong ? files.map((file) => [file]) : batchesOf(files);
 // One more than there are cores: many tests wait for a timer or for another process.
 const jobs = availableParallelism() + 1;
-// Most of what a short test costs is to compile the sources; programs that tests start take it from here too.
-const compileCache = mkdtempSync(join(tmpdir(), "skein-compile-"));
-process.env["NODE_COMPILE_CACHE"] ??= compileCache;
 const print = (text: string): void => void process.stdout.write(text);
 const { skips, summary, failed, results } = await runTestFiles(batches, { jobs, print });
 await server?.stop();
-rmSync(compileCache, { recursive: true });
 const bareSkips = skips.filter((skip) => skip.reason === "");
 for (const { name, reason } of skips) console.log(`﹣ skipped: ${name}: ${reason || "no reason given"}`);
 if (failedChecks.length > 0) console.log(`✖ failed before the tests: ${failedChecks.join(", ")}`);
@@ -83,7 +82,6 @@ if (failed || failedChecks.length > 0 || skippedInSilence || files.length === 0)
 async function stopEarly(): Promise<never> {
   killRunning();
   await server?.stop();
-  rmSync(compileCache, { recursive: true, force: true });
   process.exit(130);
 }
 

@@ -21,7 +21,7 @@ process.env["XDG_CONFIG_HOME"] = join(tmpdir(), "skein-test-no-config");
 const neverStopped = () => new AbortController().signal;
 const bin = join(import.meta.dirname, "..", "..", "bin", "skein");
 /** Compiled code is kept from one run of the tests to the next, which halves the time of each start. */
-const cache = join(tmpdir(), "skein-test-code");
+const cache = process.env["NODE_COMPILE_CACHE"] ?? join(tmpdir(), "skein-test-code");
 
 export interface Ended {
   readonly code: number | null;

@@ -26,7 +26,8 @@ export interface Child {
 export function startChild(command: readonly string[], options: { readonly cache?: string } = {}): Child {
   const env = { ...process.env };
   for (const name of ["NODE_OPTIONS", "NODE_TEST_CONTEXT", "NODE_V8_COVERAGE"]) delete env[name];
-  if (options.cache !== undefined) env["NODE_COMPILE_CACHE"] = options.cache;
+  // In a run of all tests most of it is compiled already.
+  if (options.cache !== undefined) env["NODE_COMPILE_CACHE"] ??= options.cache;
   const [file = "", ...args] = command;
   const child = spawn(file, args, { env, stdio: ["pipe", "pipe", "pipe"] });
   const lines: string[] = [];

@@ -7,15 +7,22 @@ import { readFileSync } from "node:fs";
 
 /** Their tests work on values and on stores of their own, and leave nothing behind in their process. */
 const shared: ReadonlySet<string> = new Set([
+  "adapter",
   "cli",
   "client",
   "console",
   "core",
+  "examples",
+  "flip",
+  "golden",
   "model",
   "protocol",
   "repo",
   "runtime",
   "server",
+  "store",
+  "tickets",
+  "tool",
   "transcripts",
 ]);
 

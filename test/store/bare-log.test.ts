@@ -12,7 +12,6 @@ conformance({
   name: "bare log",
   capabilities: [],
   skip: {
-    "a fork 1,000 deep reads its first and last record": "this driver walks the lineage with every read",
     "a fork is accepted at the maximum depth and refused beyond":
       "this driver walks the lineage with every read",
   },

@@ -9,6 +9,7 @@ import type { StoredBinding, OuterTool } from "../../src/tool/port.ts";
 import { openRoot } from "../../src/tool/root.ts";
 import { callTool, failure, key, openFolder, outerTool } from "./calling.ts";
 import { modeOf } from "../file-mode.ts";
+import { sliced } from "../slice.ts";
 
 interface Place extends AsyncDisposable {
   readonly root: string;
@@ -311,7 +312,7 @@ describe("outside of what is bound", () => {
           await rename(at("next"), at("turning"));
         }
       },
-      300,
+      sliced(100, 300),
       async () =>
         Promise.allSettled([
           callTool(place.tools, "read_file", { path: "swap/secret.txt" }),

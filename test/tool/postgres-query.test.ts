@@ -1,4 +1,5 @@
 /** Statements on a bound PostgreSQL when the way there breaks: the call fails, and nothing else does. */
+// Process of its own: it compares the largest memory of its process.
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { realWorld } from "../../src/runtime/world.ts";

@@ -13,7 +13,6 @@ export const forkCases: readonly ConformanceCase[] = [
   { name: "a fork of a fork inside the shared prefix", run: forkInsidePrefix },
   { name: "a fork is at least as recent as its fork point", run: noOlder },
   { name: "a fork copies nothing", run: copiesNothing },
-  { name: "a fork 1,000 deep reads its first and last record", run: deep },
   { name: "a fork is accepted at the maximum depth and refused beyond", run: mostDeep },
   {
     name: "a fork of a missing position is refused and nothing is written",
@@ -159,22 +158,6 @@ async function copiesNothing(bench: Bench): Promise<void> {
   assert.equal(after.contentBytes, before.contentBytes);
 }
 
-async function deep(bench: Bench): Promise<void> {
-  const root = await opened(bench);
-  let session = root;
-  for (let seq = 1; seq <= 1_000; seq++) session = await forked(bench, session, seq);
-  const at = async (seq: number): Promise<readonly unknown[]> => {
-    const [record] = await bench.store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
-    return [record?.seq, record?.session];
-  };
-  assert.deepEqual(await at(1), [1, root]);
-  assert.deepEqual(await at(1_001), [1_001, session]);
-  assert.equal(await bench.store.seqAt(session, startOfTime + 1), 1_002);
-  await bench.store.putSnapshot(root, { seq: 1, form: 1, text: "root" });
-  assert.equal((await bench.store.snapshot(session, 1_001))?.text, "root");
-  await assertWhole(bench, session, 1_001);
-}
-
 async function mostDeep(bench: Bench): Promise<void> {
   const root = await opened(bench);
   const index = entryOf();
@@ -195,6 +178,9 @@ async function mostDeep(bench: Bench): Promise<void> {
   const [first] = await bench.store.read(session, range);
   const [last] = await bench.store.read(session, { ...range, reverse: true });
   assert.deepEqual([first?.session, last?.session], [root, session]);
+  assert.equal(await bench.store.seqAt(session, startOfTime + 1), seq + 1);
+  await bench.store.putSnapshot(root, { seq: 1, form: 1, text: "root" });
+  assert.equal((await bench.store.snapshot(session, seq))?.text, "root");
   await dropped(bench, root);
   await bench.store.sweep();
   await assertWhole(bench, session, seq);

@@ -7,7 +7,8 @@ import { StdioClientTransport as ModernStdio } from "@modelcontextprotocol/clien
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { dirname } from "node:path";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const eras = ["legacy", "modern"] as const;
@@ -52,7 +53,14 @@ export async function overStdio(
   const given = {
     command: process.execPath,
     args: [program, "mcp", "--store", store, ...more],
-    env: { PATH: process.env["PATH"] ?? "", HOME: dirname(store), SKEIN_MODEL: "offline/offline", ...env },
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      HOME: dirname(store),
+      SKEIN_MODEL: "offline/offline",
+      // Without it each process compiles the sources into a new home.
+      NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(tmpdir(), "skein-test-code"),
+      ...env,
+    },
     stderr: "ignore" as const,
   };
   const transport = era === "modern" ? new ModernStdio(given) : new StdioClientTransport(given);

@@ -1,4 +1,5 @@
 /** Queries over the views in PostgreSQL: what they answer, and that no tenant hears of another. */
+// Process of its own: it compares the largest memory of its process.
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import postgres from "postgres";

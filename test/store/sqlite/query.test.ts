@@ -1,4 +1,5 @@
 /** Queries: the documented views and nothing else, and never for longer than allowed. */
+// Process of its own: it compares the largest memory of its process.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";

@@ -7,7 +7,7 @@
  * The counts come last.
  */
 import { globSync, statSync } from "node:fs";
-import { availableParallelism } from "node:os";
+import { availableParallelism, cpus } from "node:os";
 import { join } from "node:path";
 import { runChecks } from "./check.ts";
 import { offerChromium } from "./browser/chromium.ts";
@@ -20,6 +20,7 @@ import { killRunning } from "./runner/test-file.ts";
 import { leftOutBy } from "./runner/turns.ts";
 
 process.chdir(join(import.meta.dirname, ".."));
+const atStart = machineSeconds();
 /** The longest begin first: at the end one of them alone would be waited for. */
 const longest = [
   "test/repo/pack.test.ts",
@@ -75,9 +76,20 @@ console.log(`slowest files:\n${slowestOf(results).join("\n")}`);
 console.log(`most processor time:\n${costliestOf(results, isTimed ? results.length : 10).join("\n")}`);
 if (failed) console.log(`ℹ seed ${seed}`);
 console.log(summary.map((line) => `ℹ ${line}`).join("\n"));
+// Of all that ran meanwhile: Chromium, PostgreSQL, the checks, and whatever else the machine did.
+const [busy, idle] = machineSeconds().map((seconds, place) => seconds - (atStart[place] ?? 0));
+console.log(`ℹ machine: ${busy?.toFixed(0)} s of its processors busy, ${idle?.toFixed(0)} s idle`);
 
 const skippedInSilence = process.env["CI"] === "true" && bareSkips.length > 0;
 if (failed || failedChecks.length > 0 || skippedInSilence || files.length === 0) process.exitCode = 1;
+
+/** Since it was started, of all its processors. */
+function machineSeconds(): readonly [busy: number, idle: number] {
+  const sum = (numbers: readonly number[]): number => numbers.reduce((one, other) => one + other, 0) / 1_000;
+  const all = cpus().map(({ times }) => times);
+  const idle = sum(all.map((times) => times.idle));
+  return [sum(all.flatMap((times) => Object.values(times))) - idle, idle];
+}
 
 async function stopEarly(): Promise<never> {
   killRunning();

@@ -87,6 +87,7 @@ test("ARCHITECTURE.md names every layer of the sources, and stays short", () => 
   const [, table = ""] = /^## Layers\n(.*?)^## /ms.exec(text) ?? [];
   const named = [...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
   const folders = globSync("src/*/", { cwd: root }).map((path) => path.split("/")[1]);
-  assert.deepEqual(named.toSorted(), folders.toSorted());
+  assert.equal(named.length, folders.length);
+  assert.deepEqual(new Set(named), new Set(folders));
   assert.ok(text.split("\n").length <= 301);
 });

@@ -33,8 +33,11 @@ export const limit = {
   labelsMax: 20,
   labelKeyCharsMax: 64,
   labelValueCharsMax: 100,
-  /** A document loaded at the start of a session: AGENTS.md, an initial file. */
-  documentBytesMax: 524_288,
+  /** A document loaded at the start of a session: AGENTS.md, an initial file; and its content in a record. */
+  documentBytesMax: 16_777_216,
+  documentContentBytesMax: 33_554_432,
+  /** A file that a person wrote for a command: an agent, a policy. */
+  definitionBytesMax: 524_288,
   itemsMax: 10_000,
   scratchMax: 1_000,
   checkpointsMax: 1_000,

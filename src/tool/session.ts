@@ -92,9 +92,11 @@ const recall = defineSessionTool({
   name: "recall",
   description:
     "Read this session's own log, including what the context no longer has. By position (fromSeq, toSeq), " +
-    "by words (text), or one recorded item (kind and key; kind alone lists all of that kind). For a long " +
-    "tool output that was cut: fromSeq is its position, fromChar where to continue. A session that began " +
-    "with a handoff also reads the log that its pointers lead to: [4x8kz1@12] is session 4x8kz1, fromSeq 12.",
+    "by words (text), or one recorded item (kind and key; kind alone lists all of that kind). A long text " +
+    "(a document, an output, an input) is read in parts: fromSeq with outline lists its sections, with " +
+    "section reads one, with fromChar reads from a character on. A result that is not all says in readOn " +
+    "how to read on. A session that began with a handoff also reads the log that its pointers lead to: " +
+    "[4x8kz1@12] is session 4x8kz1, fromSeq 12.",
   input: z
     .strictObject({
       session: z.string().min(4).max(30).optional().describe("Of a pointer; left out: this session"),
@@ -103,7 +105,15 @@ const recall = defineSessionTool({
       text: z.string().min(1).max(limit.queryCharsMax).optional().describe("Words to look for"),
       kind: Kind.optional(),
       key: Key.optional(),
-      fromChar: z.int().nonnegative().optional().describe("Character of that output to continue from"),
+      after: Key.optional().describe("With kind alone: only keys after this one"),
+      outline: z.boolean().optional().describe("List the sections of the text at fromSeq"),
+      section: z
+        .string()
+        .min(1)
+        .max(limit.keyCharsMax)
+        .optional()
+        .describe("Read this section of the text at fromSeq: its name in the outline, title or number"),
+      fromChar: z.int().nonnegative().optional().describe("Character of the text to read from"),
     })
     .refine(({ session: _, ...what }) => Object.values(what).some((value) => value !== undefined), {
       message: "specify fromSeq, text, or kind and key",
@@ -112,11 +122,15 @@ const recall = defineSessionTool({
       path: ["toSeq"],
       message: "requires fromSeq at or before it",
     })
-    .refine(({ fromSeq, fromChar }) => fromChar === undefined || fromSeq !== undefined, {
-      path: ["fromChar"],
-      message: "requires the fromSeq of the output",
+    .refine(
+      ({ fromSeq, key, fromChar }) => fromChar === undefined || fromSeq !== undefined || key !== undefined,
+      { path: ["fromChar"], message: "requires the fromSeq of the text" },
+    )
+    .refine(({ fromSeq, section, outline }) => fromSeq !== undefined || (!section && outline !== true), {
+      path: ["section"],
+      message: "requires the fromSeq of the text",
     })
-    .refine(({ key, kind }) => key === undefined || kind !== undefined, {
+    .refine(({ key, after, kind }) => (key === undefined && after === undefined) || kind !== undefined, {
       path: ["kind"],
       message: "requires key",
     }),

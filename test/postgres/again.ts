@@ -140,6 +140,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/replay/replay.test.ts": ofModels,
   "runtime/govern/retain-kill.test.ts": "takes long; what retention does to the store is in retain.test.ts",
   "runtime/govern/retain.test.ts": 3,
+  "runtime/read/recall.test.ts": ofModels,
   "runtime/read/score.test.ts": 4,
   "runtime/read/search.test.ts": 1,
   "runtime/log/secret-doors.test.ts": ofSqlite,

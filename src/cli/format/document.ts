@@ -10,7 +10,7 @@ export function readDocument(what: string, path: string): string {
     // Closing a file of an open database would drop the locks that this process holds on it.
     if (existsSync(`${databaseOf(path)}-shm`)) throw new Error("it belongs to an open database");
     const bytes = readFileSync(path);
-    if (bytes.length <= limit.documentBytesMax) return bytes.toString("utf8");
+    if (bytes.length <= limit.definitionBytesMax) return bytes.toString("utf8");
   } catch (cause) {
     throw new SkeinError("not-found", `the ${what} file ${quote(path)} cannot be read`, {
       hint: "pass the path of a Markdown, YAML or JSON file",
@@ -18,6 +18,6 @@ export function readDocument(what: string, path: string): string {
     });
   }
   throw new SkeinError("invalid", `${quote(path)}: too long for a file of this kind`, {
-    hint: `at most ${limit.documentBytesMax} bytes`,
+    hint: `at most ${limit.definitionBytesMax} bytes`,
   });
 }

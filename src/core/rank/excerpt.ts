@@ -4,7 +4,7 @@
  * `excerptText` renders chosen ranges again and ranks nothing, so that a context can be rebuilt from them.
  * Renderer 2 shows excerpts: their text stays as released.
  */
-import { cutPlace, outlineOf, type Section } from "./outline.ts";
+import { cutPlace, outlineLine, outlineOf, type Section } from "./outline.ts";
 import { rank } from "./rank.ts";
 
 export type CharRange = readonly [from: number, to: number];
@@ -144,9 +144,6 @@ function outlineText(
   }
   return head;
 }
-
-const outlineLine = ({ name, title, level, from, end }: Section): string =>
-  `${"  ".repeat(Math.max(0, level - 1))}- ${title} [${name}] ${end - from}`;
 
 function asManyAsFit(lines: readonly string[], charsMax: number): readonly string[] {
   const shown: string[] = [];

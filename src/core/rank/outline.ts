@@ -148,3 +148,7 @@ export function findSection(sections: readonly Section[], wanted: string): Secti
       : undefined)
   );
 }
+
+/** A section in an outline: its title, its name, its characters. */
+export const outlineLine = ({ name, title, level, from, end }: Section): string =>
+  `${"  ".repeat(Math.max(0, level - 1))}- ${title} [${name}] ${end - from}`;

@@ -21,7 +21,7 @@ export type SessionAct =
   | { readonly act: "remember"; readonly kind: ItemKind; readonly key: string; readonly scope: MemoryScope }
   /** Without a value the key is removed. */
   | { readonly act: "scratch"; readonly key: string; readonly value?: unknown }
-  /** Reads a log: by position, by words, by item; or the rest of a long output. */
+  /** Reads a log: by position, by words, by item; or a text in it, by section or range. */
   | {
       readonly act: "recall";
       /** The id suffix of a predecessor, in place of this session. */
@@ -31,7 +31,13 @@ export type SessionAct =
       readonly text?: string;
       readonly kind?: ItemKind;
       readonly key?: string;
-      /** With `fromSeq`: the output of that call, starting at this character. */
+      /** With `kind`: the items after this key. */
+      readonly after?: string;
+      /** With `fromSeq`: a section of the text there, by name, title or number. */
+      readonly section?: string;
+      /** With `fromSeq`: the sections of the text there. */
+      readonly outline?: boolean;
+      /** With `fromSeq`, or with `kind` and `key`: the text there, starting at this character. */
       readonly fromChar?: number;
     }
   /** A reply goes to the requester. */

@@ -264,21 +264,26 @@ async function load({ world }: Deps, kind: LoadedDocument["kind"], path: string)
       hint: "bind it as a database instead",
     });
   }
-  const bytes = await readFile(path).catch((cause: unknown) => {
+  const unreadable = (cause: unknown): never => {
     throw new SkeinError("not-found", `document ${quote(path)} cannot be read`, {
       hint: "pass the path of a text file",
       cause,
     });
-  });
-  if (bytes.length > limit.documentBytesMax) {
+  };
+  const checkSize = (size: number): void => {
+    if (size <= limit.documentBytesMax) return;
     throw new SkeinError(
       "invalid",
-      `document ${quote(path)}: expected at most ${limit.documentBytesMax} bytes, got ${bytes.length}`,
+      `document ${quote(path)}: expected at most ${limit.documentBytesMax} bytes, got ${size}`,
       {
         hint: "bind the file instead; the session reads it in parts",
       },
     );
-  }
+  };
+  // Before it is read: it may be larger than the memory.
+  checkSize((await stat(path).catch(unreadable)).size);
+  const bytes = await readFile(path).catch(unreadable);
+  checkSize(bytes.length);
   const read = bytes.toString("utf8");
   const text = safeText(world, read);
   if (text.includes("\0") || text.includes("\uFFFD")) {

@@ -251,7 +251,9 @@ function sealContent(
   if (typeof event.content === "object" && event.content !== null && blobField in event.content) {
     throw new SkeinError("invalid", `${event.type}: "${blobField}" is reserved for blob references`);
   }
-  const whole = fitting(event.type, json, limit.contentBytesMax);
+  const isDocument = event.type === "document.loaded";
+  const bytesMax = isDocument ? limit.documentContentBytesMax : limit.contentBytesMax;
+  const whole = fitting(event.type, json, bytesMax);
   const { text, bytes } =
     whole.bytes <= limit.contentInlineBytesMax ? whole : reference(world, whole.text, blobs);
   const salt = world.salt();

@@ -107,7 +107,7 @@ export async function readSaid(store: Store, session: LogId, seq: number): Retur
   return record && { at: record.at, content: await contentOf(store, record) };
 }
 
-async function readItem(
+export async function readItem(
   session: LogId,
   { kind, key, status, seq }: ItemRef,
   read: ReadSaid,

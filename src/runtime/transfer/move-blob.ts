@@ -85,7 +85,7 @@ export async function blobText(store: Store, hash: string): Promise<string> {
   let bytes = 0;
   for await (const chunk of await blobIn(store, hash)) {
     bytes += chunk.length;
-    if (bytes > limit.contentBytesMax) {
+    if (bytes > limit.documentContentBytesMax) {
       throw new SkeinError("corrupt", `blob ${hash} exceeds the size limit of a content`, {
         detail: "received",
       });

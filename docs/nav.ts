@@ -39,6 +39,7 @@ const start: NavGroup = {
     page("docs/from-langgraph.md", "From LangGraph", "map graphs and checkpointers to sessions"),
     page("docs/from-ai-sdk.md", "From the AI SDK", "keep your models and put your loop on a durable log"),
     page("docs/from-ag-ui.md", "From AG-UI", "run CopilotKit and other AG-UI front ends on sessions"),
+    page("docs/from-a2a.md", "From A2A", "let other agents send tasks to yours over A2A"),
     page("docs/from-openai.md", "From OpenAI", "serve the openai client and the Agents SDK from sessions"),
     page(
       "docs/from-claude-agents.md",

@@ -14,7 +14,7 @@ interface Child extends AsyncDisposable {
 }
 
 async function start(store: string, wordMs: number): Promise<Child> {
-  const child = fork(join(import.meta.dirname, "openai-runner.ts"), [store, String(wordMs)]);
+  const child = fork(join(import.meta.dirname, "../words-runner.ts"), [store, String(wordMs)]);
   const [{ url, token }] = (await once(child, "message")) as [{ url: string; token: string }];
   const kill = async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;

@@ -1,13 +1,13 @@
-/** A server with `/openai` and a worker, whose model speaks slowly, to be killed. Tells its URL and token. */
+/** A server with all mounts and a worker, whose model speaks slowly, to be killed. Tells URL and token. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { openaiMount } from "../../../src/adapter/openai/mount.ts";
-import { openEngine } from "../../../src/index.ts";
-import { realWorld } from "../../../src/runtime/world.ts";
-import { makeAuthorizer } from "../../../src/server/auth/authorize.ts";
-import { openLocalToken } from "../../../src/server/auth/local-token.ts";
-import { serve } from "../../../src/server/http/server.ts";
-import { oneTenant } from "../../../src/server/http/tenants.ts";
-import { wordByWord } from "../ai-sdk/chats.ts";
+import { mounts } from "../../src/cli/open/mounts.ts";
+import { openEngine } from "../../src/index.ts";
+import { realWorld } from "../../src/runtime/world.ts";
+import { makeAuthorizer } from "../../src/server/auth/authorize.ts";
+import { openLocalToken } from "../../src/server/auth/local-token.ts";
+import { serve } from "../../src/server/http/server.ts";
+import { oneTenant } from "../../src/server/http/tenants.ts";
+import { wordByWord } from "./ai-sdk/chats.ts";
 
 const [store = "", wordMs = "0"] = process.argv.slice(2);
 const world = realWorld();
@@ -20,7 +20,7 @@ const rate = { perSecond: 1e9, burst: 1e9 };
 const server = await serve({
   world,
   version: "0.0.0",
-  mounts: [openaiMount],
+  mounts,
   authorizer: (bound) => makeAuthorizer({ ...bound, world, rate, tenants: oneTenant(engine) }),
   trouble: (error) => console.error(error),
 });

@@ -157,7 +157,7 @@ async function loadModels(
 ): Promise<Models> {
   if (typeof given !== "object" || given === null) {
     throw new SkeinError("invalid", "openEngine: models: expected a configuration object", {
-      hint: 'for example { model: "anthropic/claude-sonnet-5" }',
+      hint: 'for example { model: "anthropic/claude-sonnet-5-5" }',
     });
   }
   if (!Array.isArray(instances))

@@ -4375,7 +4375,7 @@ class Session(_SessionBase):
         timeout: Optional[float] = None,
     ) -> HandoffResult:
         """The document for the next session, which also needs the scope read. The same one is returned
-        until something is said.
+        until the session has new content.
         """
         return cast("HandoffResult", self._call(
             "session.handoff",
@@ -6994,7 +6994,7 @@ class AsyncSession(_AsyncSessionBase):
         timeout: Optional[float] = None,
     ) -> HandoffResult:
         """The document for the next session, which also needs the scope read. The same one is returned
-        until something is said.
+        until the session has new content.
         """
         return cast("HandoffResult", await self._call(
             "session.handoff",

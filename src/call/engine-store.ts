@@ -89,10 +89,10 @@ export const engineStore = {
       },
       about: [
         "Answers, failed calls, compactions and handoffs by a model count. An unknown price is shown as " +
-          "unknown, never as zero. What no provider confirmed (a call that is open, or was lost in a " +
-          "crash, and hidden reasoning of one that was interrupted) is shown beside it as an upper bound, " +
-          "which budgets count.",
-        "By tenant, the store must be in PostgreSQL, and the role one that is not kept to a tenant.",
+          "unknown, never as zero. Amounts that no provider confirmed are shown beside it as an upper " +
+          "bound, which budgets count: open calls, calls lost in a crash, and hidden reasoning of " +
+          "interrupted calls.",
+        "--by tenant needs a store in PostgreSQL, and a role that is not restricted to one tenant.",
       ],
       examples: [
         "skein cost  # by session, the most expensive first",

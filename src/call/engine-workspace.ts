@@ -195,8 +195,8 @@ export const engineWorkspace = {
       about: [
         'Without policies of your own, old records are packed and nothing is lost; "skein policy" sets ' +
           "others. Of several that are due for a session the strongest wins. A hold stops all but " +
-          "packing; a running session is skipped; what forks share stays. Sessions that were opened to " +
-          "expire do.",
+          "packing; a running session is skipped; what forks share stays. Sessions opened with " +
+          "--expires-after expire without a policy.",
         "It works in small steps beside everything else, and can be stopped and run again at any time.",
       ],
       examples: [

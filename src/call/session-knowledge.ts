@@ -150,7 +150,7 @@ export const sessionKnowledge = {
       line: "Make a session's context smaller; the transcript stays in the log.",
       about: [
         "prune leaves out old output of tools. summarize has a model replace the older transcript by a " +
-          "summary. extract has it take facts, decisions and open tasks out as items first. Items, pending " +
+          "summary. extract first has it record facts, decisions and open tasks as items. Items, pending " +
           'work and unanswered input always stay. "skein context ID --uncompacted" still shows everything.',
       ],
       examples: [
@@ -165,7 +165,7 @@ export const sessionKnowledge = {
     also: [{ scope: "read", what: "a handoff, which tells what the session did," }],
     summary:
       "The document for the next session, which also needs the scope read. The same one is returned " +
-      "until something is said.",
+      "until the session has new content.",
     params: () => ({
       model: z
         .union([z.literal(true), field.ModelName])
@@ -198,7 +198,7 @@ export const sessionKnowledge = {
       about: [
         "It is made from the log alone: objective, progress, decisions with their reasons, facts, open " +
           "tasks, files touched, failed attempts, and next steps, each with its position. The session's " +
-          "log keeps it; until something is said, the same one is given again.",
+          "log keeps it; the same one is returned until the session has new content.",
         "With --prose or --model a model writes a few sentences in front of the lists, which stay as they " +
           "are. The session pays for it.",
         '"skein open --from ID" opens the next session with it, and "skein clear ID --handoff" closes this ' +

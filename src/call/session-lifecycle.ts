@@ -22,10 +22,7 @@ const plain = (call: string, { verb, why, ...rest }: Plain) =>
     verb: {
       group: "Lifecycle",
       ...verb,
-      examples: [
-        ...(verb.examples ?? []),
-        `skein ${call} 4x8kz1 --reason "${why}"  # ${verb.line.slice(0, -1)}, and say why`,
-      ],
+      examples: [...(verb.examples ?? []), `skein ${call} 4x8kz1 --reason "${why}"  # with the reason`],
     },
   });
 
@@ -54,7 +51,7 @@ export const sessionLifecycle = {
       group: "Turns",
       line: "End the turn that is in progress; the session stays open.",
       about: [
-        "The process that runs the session hears it at once, also in the middle of an answer or a tool " +
+        "The process that runs the session gets it at once, also in the middle of an answer or a tool " +
           "call: the tool is stopped with all it has started. Calls that had begun and are not known to be " +
           "harmless are settled as unknown, the others as skipped, and the model sees both in the " +
           "next turn.",

@@ -200,8 +200,8 @@ const rules = {
       args: ["name?"],
       about: [
         'A hold has a name, by default "hold", and a session may be under several. It stops erase, delete ' +
-          "and every policy; what is shared with forks stays too. The session continues as before." +
-          " The hold goes with a session that is moved, and is lifted where the session lives.",
+          "and every policy except packing; what is shared with forks stays too. The session continues as " +
+          "before. The hold moves with its session, and is lifted where the session lives.",
       ],
       examples: [
         'skein hold 4x8kz1 "case 4711" --reason "asked for by the court"  # keep all of it',

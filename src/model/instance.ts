@@ -27,7 +27,7 @@ function nameOf(instance: Partial<LanguageModelInstance> | null): string {
     typeof doStream === "function" && typeof provider === "string" && typeof modelId === "string";
   if (!isModel || !["v2", "v3", "v4"].includes(specificationVersion)) {
     throw new SkeinError("invalid", "languageModels: expected models of the AI SDK", {
-      hint: 'for example [anthropic("claude-sonnet-5")]; a name goes to models.model',
+      hint: 'for example [anthropic("claude-sonnet-5-5")]; a name goes to models.model',
     });
   }
   const first = (provider.split(".")[0] ?? "").replace(/[^A-Za-z0-9_-]/g, "-").slice(0, 64) || "model";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { databaseOf } from "./live-database.ts";
 import type { ToolWorld } from "./port.ts";
 import { ignoredNames, unsettledMs } from "../platform/file-look.ts";
-import type { IsReserved } from "./reserved.ts";
+import type { IsReserved } from "./reserved-names.ts";
 
 const changeLimit = {
   /** Entries of one scan. A larger tree is not compared. */

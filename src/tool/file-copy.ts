@@ -7,7 +7,7 @@ import { restoreFiles, type RestoreWorld } from "./file-restore.ts";
 import { isWithin } from "./bound-path.ts";
 import { sightOf, temporaryEnding } from "./file-tree.ts";
 import { isLiveDatabase } from "./live-database.ts";
-import type { IsReserved } from "./reserved.ts";
+import type { IsReserved } from "./reserved-names.ts";
 import type { FileBlobs, FileConflict, FilePut, FileTree } from "./port.ts";
 
 /** `to` appears only when complete. */

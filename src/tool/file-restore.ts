@@ -16,7 +16,7 @@ import { isLiveDatabase } from "./live-database.ts";
 import { inParallel } from "./file-shelf.ts";
 import { temporaryEnding } from "./file-tree.ts";
 import type { FileBlobs, FileConflict, FilePut, FileTree } from "./port.ts";
-import type { IsReserved } from "./reserved.ts";
+import type { IsReserved } from "./reserved-names.ts";
 import { openDirectory, type Directory } from "./root.ts";
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;

@@ -11,7 +11,7 @@ import { modeOf } from "../platform/file-mode.ts";
 import { isWithin, realBoundPath, writableRoots } from "./bound-path.ts";
 import { databaseOf } from "./live-database.ts";
 import type { StoredBinding, FileTree } from "./port.ts";
-import type { IsReserved } from "./reserved.ts";
+import type { IsReserved } from "./reserved-names.ts";
 import { openRoot } from "./root.ts";
 
 export const treeLimit = {

@@ -14,7 +14,7 @@ import { Shelf, type ShelfEntry } from "./file-shelf.ts";
 import { isWithin } from "./bound-path.ts";
 import { covers, lookAt, lookAtPaths, temporaryEnding, withParents } from "./file-tree.ts";
 import { makeTurns } from "./file-write.ts";
-import type { IsReserved } from "./reserved.ts";
+import type { IsReserved } from "./reserved-names.ts";
 import type { FileBlobs, FileTree, FileWatch, OuterTool, WatchedCalls } from "./port.ts";
 
 /** What to scan: all of a tree, or these paths of it. */

@@ -14,7 +14,7 @@ import { SkeinError } from "../core/error.ts";
 import { isWithin, realBoundPath } from "./bound-path.ts";
 import { isLiveDatabase } from "./live-database.ts";
 import type { StoredBinding } from "./port.ts";
-import type { IsReserved } from "./reserved.ts";
+import type { IsReserved } from "./reserved-names.ts";
 
 export interface Root {
   readonly name: string;

@@ -11,7 +11,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { SkeinError } from "../core/error.ts";
 import { isWithin, realBoundPath, writableRoots } from "./bound-path.ts";
 import type { StoredBinding } from "./port.ts";
-import { storeFiles } from "./reserved.ts";
+import { storeFiles } from "./reserved-names.ts";
 
 export interface SandboxMount {
   readonly path: string;

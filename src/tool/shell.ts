@@ -11,7 +11,7 @@ import { watchChanges, type Changes } from "./changes.ts";
 import { defineTool } from "./define.ts";
 import { hideSecrets, plainEnv, secretsOf } from "./environment.ts";
 import type { McpWorld } from "./mcp-stdio.ts";
-import { reservedBy, type IsReserved } from "./reserved.ts";
+import { reservedBy, type IsReserved } from "./reserved-names.ts";
 import { openSandbox, type Sandbox } from "./sandbox.ts";
 import { ToolOutput, type StoredBinding, type Child, type OuterTool, type ToolWorld } from "./port.ts";
 

@@ -14,7 +14,7 @@ import { fileTools } from "./files.ts";
 import type { McpWorld } from "./mcp-stdio.ts";
 import { mcpTools } from "./mcp.ts";
 import type { StoredBinding, OuterTool, Tool, Toolbox, ToolSource } from "./port.ts";
-import { reservedBy } from "./reserved.ts";
+import { reservedBy } from "./reserved-names.ts";
 import { openRoot } from "./root.ts";
 import { sessionTools } from "./session.ts";
 import { shellTools } from "./shell.ts";

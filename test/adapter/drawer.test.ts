@@ -90,7 +90,7 @@ test("a process that died between opening and naming leaves no nameless drawer",
   assert.deepEqual(await Array.fromAsync(drawersOf(engine).list(), ({ outer }) => outer), ["a"]);
 });
 
-test("a fork of a drawer's session is no drawer, and a closed or archived one is reopened", async () => {
+test("a fork of a drawer's session is not a drawer; a closed or archived drawer is reopened", async () => {
   await using engine = await inMemory();
   const drawer = await drawersOf(engine).open("a");
   const session = await engine.session(drawer.session);
@@ -172,7 +172,7 @@ test("values longer than a record and nested deeper than Skein's JSON come back 
   assert.deepEqual((await Array.fromAsync(drawer.read(third.firstSeq, third.seq)))[0]?.value, long);
 });
 
-test("what is no JSON is refused, and nothing is written", async () => {
+test("values that are not JSON are refused, and nothing is written", async () => {
   await using engine = await inMemory();
   const drawer = await drawersOf(engine).open("a");
   const { seq } = await (await engine.session(drawer.session)).head();

@@ -98,7 +98,7 @@ suite("quick hands", { skip }, () => {
     shown.calm();
   });
 
-  test("all that are listed are selected, said to be some of more, and the keys act on them", async () => {
+  test("select all selects the listed rows, shows that there are more, and keys act on them", async () => {
     for (let nth = 0; nth < 120; nth++) await stand.engine.open({ objective: `Of many ${nth}` });
     await using shown = await stand.page(browser, { at: "/?q=Of+many" });
     const { page } = shown;

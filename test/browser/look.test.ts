@@ -130,7 +130,7 @@ suite("how it looks and is reached", { skip }, () => {
     }
   });
 
-  test("whatever kind of button is pointed at, what it says can be read, in both themes", async () => {
+  test("the label of a button is readable under the pointer, for every kind and both themes", async () => {
     await using shown = await stand.page(browser, { at: `/s/${center}/merge?from=${other}` });
     const { page } = shown;
     await page.locator(".merge-take").first().click();

@@ -82,7 +82,7 @@ suite("what was", { skip }, () => {
     shown.calm();
   });
 
-  test("a rewind with options lists what it leaves out", async () => {
+  test("a rewind with options lists the events it leaves out", async () => {
     const { session, seq } = await repainted("Take it back with care");
     await using shown = await stand.page(browser, { at: `/s/${session.id}?at=${seq}` });
     const { page } = shown;
@@ -122,7 +122,7 @@ suite("what was", { skip }, () => {
     shown.calm();
   });
 
-  test("search finds a word wherever it was said, and leads to the place", async () => {
+  test("search finds a word in any event, and opens it there", async () => {
     const session = await stand.told("Remember a word", "Note that marmalade is orange.");
     await using shown = await stand.page(browser);
     const { page } = shown;

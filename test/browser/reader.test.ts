@@ -192,7 +192,7 @@ suite("the transcript", { skip }, () => {
     shown.calm();
   });
 
-  test("a fork names what it was forked from, and a shell is not said to read only", async () => {
+  test("a fork names its parent, and a shell is not shown as read-only", async () => {
     const session = await stand.engine.open({ objective: "A parent" });
     await session.bind({ kind: "shell", path: process.cwd(), name: "sh" });
     await session.fork({ name: "A child" });

@@ -119,7 +119,7 @@ suite("a session in a browser", { skip }, () => {
     shown.calm();
   });
 
-  test("Escape interrupts, and what was said so far stays", async () => {
+  test("Escape interrupts and keeps the partial answer", async () => {
     const { session, shown: first } = await watched("Talk without end");
     await using shown = first;
     const { page } = shown;

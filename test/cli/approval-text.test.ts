@@ -54,7 +54,7 @@ test("a printed command names the program and the store as they were given", () 
   assert.equal(line("postgres://me:secret@db/skein", {}), "skein run 1 --store postgres://me@db/skein");
 });
 
-test("skein answer shows the command as it is, and what it prints names the store", async () => {
+test("skein answer shows the whole command, and the commands it prints name the store", async () => {
   const folder = makeFolder();
   const skein = skeinIn(folder);
   const opened = await skein.here("open", "Try", "--bind", `shell:${folder}`);
@@ -66,7 +66,7 @@ test("skein answer shows the command as it is, and what it prints names the stor
   assert.match(ran.stderr, /allow it: skein answer \w+ allow --store \S+skein\.db; or: /);
 });
 
-test("in a chat what was not shown whole is shown before it is allowed", async () => {
+test("chat prints a shortened call whole before it accepts a yes", async () => {
   const runs: string[] = [];
   const pay = defineTool({
     name: "pay",

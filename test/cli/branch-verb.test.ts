@@ -31,7 +31,7 @@ function place() {
 }
 
 suite("branching and coming back together", { concurrency: true }, () => {
-  test("merge shows conflicts, ends with 1, and brings in what is resolved", async () => {
+  test("merge shows conflicts, ends with 1, and applies resolutions", async () => {
     const { say, json, open, fork } = place();
     const a = await open("Payroll");
     await json("record", a, "fact", "base=rate", "4");

@@ -123,7 +123,7 @@ test("a bundle that is signed is known by the keys one trusts", async () => {
   assert.match(taken.stdout, /trusted as ada/);
 });
 
-test("an import from a stranger lists what it would act with; one's own key is trusted", async () => {
+test("a bundle from a stranger is listed for review; one with a trusted key is not", async () => {
   const { here, there, a, b, env } = two();
   const id = await a.open();
   await a.run("bind", id, "shell", "--path", "/");

@@ -199,7 +199,7 @@ test("fork prints the id alone, for scripts", async () => {
   assert.equal((await skein.here("append", stdout.trim(), "hello")).code, 0);
 });
 
-test("what is refused leaves no new store behind", async () => {
+test("a rejected import leaves no new store behind", async () => {
   const { folder, skein, id, at } = await folderWithSession();
   await skein.here("export", id, "-o", at("x"));
   const bundle = readFileSync(at("x"));

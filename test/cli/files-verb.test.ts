@@ -27,7 +27,7 @@ function place() {
   return { folder, work, say, json };
 }
 
-test("rewind, fork and diff take files along, and what is in the way is shown", async () => {
+test("rewind, fork and diff include files, and list paths in the way", async () => {
   const { folder, work, say, json } = place();
   writeFileSync(join(work, "rates"), "base 4\ntop 9\n");
   const bound = ["--bind", `directory:${work}:write`, "--bind", `shell:${work}`];

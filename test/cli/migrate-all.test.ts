@@ -17,7 +17,7 @@ async function fill(folder: string, count: number): Promise<void> {
   await Promise.all(opening);
 }
 
-test("a whole store moves, and says what went, what was verified and what is left", async () => {
+test("a whole store moves, and the report lists moved, verified and remaining sessions", async () => {
   const [here, there] = [makeFolder(), makeFolder()];
   await fill(here, 5);
   const skein = skeinIn(here);

@@ -106,7 +106,7 @@ test("an archived session is packed, and nothing is due for it then", async () =
   assert.match((await skein.here("log", ids[0]!)).stdout, /some words/);
 });
 
-test("mistakes print what is right, and leave no policy behind", async () => {
+test("mistakes print the correct form, and leave no policy behind", async () => {
   const { folder, skein } = await withSessions("open");
   const bad = join(folder, "bad.yaml");
   writeFileSync(bad, "do: delete\naftr: 3d\n");

@@ -63,7 +63,7 @@ test("scan names each find and how to erase it, shows no value, and exits with 1
   assert.deepEqual([body?.["where"], body?.["erase"]], ["body", null]);
 });
 
-test("what is a parent's or lives elsewhere is taken out in the way that works", async () => {
+test("content of a parent or another store is erased by the printed command", async () => {
   const { store, skein, id } = await withEarlySecret();
   const env = { DB_PASSWORD: early };
   const fork = (await skein.run(["fork", id, "--store", store], { env })).stdout.trim();
@@ -94,7 +94,7 @@ test("scan and doctor say which names of the configuration are not set or cannot
   assert.equal(doctor.code, 1);
 });
 
-test("what was erased is found no more, and nothing found is 0", async () => {
+test("erased content is not found again, and no finding exits with 0", async () => {
   const { store, skein, id } = await withEarlySecret();
   const env = { DB_PASSWORD: early };
   await skein.run(["erase", id, "--seq", "2", "--yes", "--store", store], { env });

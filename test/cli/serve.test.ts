@@ -18,7 +18,7 @@ async function linesOf(child: Skein, count: number): Promise<string[]> {
   return lines;
 }
 
-test("skein serve serves, runs what is due, says that its port is taken, and ends with Ctrl-C", async () => {
+test("skein serve serves, runs due sessions, reports a taken port, and ends with Ctrl-C", async () => {
   const folder = makeFolder();
   const skein = skeinIn(folder);
   const child = skein.start(["serve", "--port", "0"]);

@@ -192,7 +192,7 @@ function typing(): TypedLines & { type(line: string): void } {
   };
 }
 
-test("what is typed while a turn runs is queued, or steers its next step", async () => {
+test("input typed during a turn is queued, or steers its next step", async () => {
   const gate = Promise.withResolvers<void>();
   const script = scripted([
     async () => {

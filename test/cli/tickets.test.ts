@@ -10,7 +10,7 @@ const statuses = (rows: readonly Record<string, unknown>[]) =>
   rows.map(({ ticket, status }) => `${String(ticket)} ${String(status)}`);
 
 describe("tickets", () => {
-  test("shows what a plan says, runs it, and says what blocks it", async () => {
+  test("shows a plan, runs it, and names what blocks it", async () => {
     const folder = makeFolder();
     const skein = skeinIn(folder);
     const plan = join(folder, "plan.md");

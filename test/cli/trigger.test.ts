@@ -92,11 +92,11 @@ suite("trigger", { concurrency: true }, () => {
     assert.match((await say("trigger", "remove", "news")).stderr, /there is no template "news"/);
   });
 
-  test("is refused with what is wrong, and where", async () => {
+  test("a rejected trigger names the field and the reason", async () => {
     const { say, open, wrong } = place();
     const id = await open("Payroll");
     await wrong(/specify the kind/, "add", id, "t");
-    await wrong(/--at and --cron are exclusive/, "add", id, "t", "--at", "2h", "--cron", "* * * * *");
+    await wrong(/specify only one of --at, --cron/, "add", id, "t", "--at", "2h", "--cron", "* * * * *");
     await wrong(/--every is required/, "add", id, "t", "--check", "date");
     await wrong(
       /trigger "t": cron: invalid expression "61 \* \* \* \*" \(minute: 61 is out of range\)/,

@@ -42,7 +42,7 @@ suite("what the model saw", { concurrency: 4 }, () => {
     assert.equal((await skein.here("context", `${id}@now`, "--uncompacted")).code, 0);
   });
 
-  test("compress says what became smaller, or that nothing did", async () => {
+  test("compress reports what became smaller, or that nothing did", async () => {
     const skein = skeinIn(makeFolder());
     const [opened] = await skein.look("open", "Rates");
     const id = String(opened!["id"]);
@@ -61,7 +61,7 @@ suite("what the model saw", { concurrency: 4 }, () => {
 });
 
 suite("what it cost", () => {
-  test("budget shows what calls without an answer may have used beside what is confirmed", async () => {
+  test("budget shows the unconfirmed use of calls without an answer", async () => {
     const folder = makeFolder();
     const skein = skeinIn(folder);
     await using wire = await startWire("compatible", [
@@ -149,7 +149,7 @@ test("the zone hint and show name the threshold that was crossed, not the share 
 });
 
 suite("agents, models and tools", { concurrency: 4 }, () => {
-  test("agents have versions, a session pins one, and its tools and rules are what is offered", async () => {
+  test("agents have versions, a session pins one, and its tools and rules apply", async () => {
     const folder = makeFolder();
     const skein = skeinIn(folder);
     mkdirSync(join(folder, "work"));
@@ -186,7 +186,7 @@ suite("agents, models and tools", { concurrency: 4 }, () => {
     assert.match(bare.stderr, /agent nobody is not defined/);
   });
 
-  test("models says what is ready, what is missing, and which is the default", async () => {
+  test("models lists ready ones, missing keys, and the default", async () => {
     const folder = makeFolder();
     const skein = skeinIn(folder);
     const models = await skein.look("models");
@@ -295,7 +295,7 @@ suite("bad input to turns changes nothing", { concurrency: 4 }, () => {
   });
 });
 
-test("a binding in one word is a kind, what it is, and perhaps how", () => {
+test("a binding in one word has a kind, a target and options", () => {
   assert.deepEqual(
     [
       "directory:src:write",

@@ -72,7 +72,7 @@ suite("ask", { concurrency: 4 }, () => {
     assert.equal(typeof seq, "number");
   });
 
-  test("reads standard input, and a key is taken up once", async () => {
+  test("reads standard input, and takes a key once", async () => {
     const { skein, id, bodiesOf } = await makeSession();
     const piped = await skein.run(["ask", id, "-"], { input: "remember a is 1\nremember b is 2\n" });
     assert.equal(piped.code, 0, piped.stderr);
@@ -94,7 +94,7 @@ suite("ask", { concurrency: 4 }, () => {
 });
 
 suite("input and run", { concurrency: 4 }, () => {
-  test("what waits is taken up by the next run, and a run without work does nothing", async () => {
+  test("queued input is processed by the next run, and a run without work does nothing", async () => {
     const { skein, id, bodiesOf } = await makeSession();
     await skein.look("input", id, "remember a is 1");
     await skein.look("input", id, "--steer", "remember b is 2");

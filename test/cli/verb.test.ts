@@ -163,7 +163,7 @@ suite("every verb answers in JSON", { concurrency: 4 }, () => {
     assert.equal(refused.code, 1);
   });
 
-  test("clear and open --from say what came along and what did not", async () => {
+  test("clear and open --from list what carried over and what did not", async () => {
     const folder = makeFolder();
     const skein = skeinIn(folder);
     writeFileSync(join(folder, "house.md"), "Say please.");

@@ -66,7 +66,7 @@ suite("up, workers, ps and top", { concurrency: 3 }, () => {
     assert.deepEqual([after!["runnable"], after!["waitingFor"], after!["runBy"]], [false, "input", null]);
   });
 
-  test("ps says what each session waits for: a limit, a time, a person", async () => {
+  test("ps shows what each session waits for: a limit, a time, a person", async () => {
     const skein = skeinIn(makeFolder());
     const waits = async () => {
       const rows = await skein.look("ps");

@@ -41,7 +41,7 @@ export const longFiles: ReadonlySet<string> = new Set([
 export const table: Readonly<Record<string, Row>> = {
   "turn/tools-changed.test.ts": all,
   "turn/large-result.test.ts": but({
-    "a session that stopped at such a result in 0.4.0 runs on": driven,
+    "a session that stopped at such a result in 0.4.0 resumes": driven,
     "a probe's large output is kept as a blob": driven,
     "a program that drives a session can settle a call with a large output": driven,
   }),
@@ -167,9 +167,9 @@ export const table: Readonly<Record<string, Row>> = {
   }),
   "replay/replay.test.ts": but({
     "the same model does the same again, against recorded results, and nothing runs": hasFunction,
-    "a scoring function judges both runs, and what it says of the fork is recorded there": hasFunction,
+    "a scoring function judges both runs, and its scores are recorded in the fork": hasFunction,
     "a scoring function that fails is named, and the fork is there all the same": hasFunction,
-    "a replay that is broken off leaves no turn open, and reports what was run": hasFunction,
+    "an aborted replay leaves no turn open, and reports the turns it ran": hasFunction,
     "what makes no sense is refused, and leaves no fork":
       "has a model throw what is no error of Skein, of which a server tells nobody",
   }),
@@ -203,7 +203,7 @@ export const table: Readonly<Record<string, Row>> = {
     "bad options of an engine, a compression and a drive are refused before anything happens": driven,
   }),
   "turn/turn.test.ts": but({
-    "what was asked with a key and is not answered yet is taken up": driven,
+    "an unanswered input with a key is processed": driven,
     "a run says why it failed, though the lease could not be given back either": inside,
   }),
   "govern/verify.test.ts": all,

@@ -198,7 +198,7 @@ test("a stream ends at its last position, or with the server's refusal", async (
   await gone;
 });
 
-test("a server that is gone for good ends the stream in words", async () => {
+test("a server that stays away ends the stream with an error", async () => {
   await using place = await connected();
   const session = await place.client.open({ objective: "Gone" });
   const reading = all(session.events({ follow: true }));
@@ -211,7 +211,7 @@ test("a server that is gone for good ends the stream in words", async () => {
   await ended;
 });
 
-test("closing the client ends what it reads", async () => {
+test("closing the client ends its streams", async () => {
   await using place = await connected();
   const session = await place.client.open({ objective: "Close" });
   const reading = all(session.events({ follow: true }));

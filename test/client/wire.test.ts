@@ -137,7 +137,7 @@ test("a rate-limited client waits and retries; a server that is not Skein is an 
   });
 });
 
-test("connecting says at once what is wrong with the address or the token", async () => {
+test("connect reports a wrong URL or token at once", async () => {
   await using place = await connected();
   const { url } = place.place.server;
   for (const wrong of ["", "skein.db", "ftp://x", "http://user@x"]) {

@@ -56,7 +56,7 @@ test("the address names a grouping or a label, and agents otherwise", () => {
   assert.equal(labelOf("user"), null);
 });
 
-test("the dearest come first, what is left is one series of others", () => {
+test("the most expensive come first, and the rest is one series", () => {
   const rows = [
     row("2026-11-01", "a", 1),
     row("2026-11-02", "a", 2),
@@ -134,7 +134,7 @@ test("ticks are round, begin at nothing, reach over the largest, and are few", (
   );
 });
 
-test("what the address says otherwise is as if it said nothing", () => {
+test("invalid parameters of the URL are ignored", () => {
   assert.deepEqual(
     [chosenOf(spans, "90", 30), chosenOf(spans, "31", 30), chosenOf(spans, null, 30)],
     [90, 30, 30],

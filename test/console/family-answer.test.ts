@@ -63,7 +63,7 @@ test("a custom value starts as ours, and is JSON or text", () => {
   assert.deepEqual(mergeAnswer(task, own), { take: "value", value: "send", status: "done" });
 });
 
-test("an answer is kept and asked again when a side has changed since", () => {
+test("an answer is cached, and requested again when a side has changed", () => {
   const answers: Answers = {
     "fact/rate": { ...firstAnswer(rate, "theirs", undefined), because: "newer" },
     "fact/note": firstAnswer(note, "ours", undefined),

@@ -176,7 +176,7 @@ test("children and successors have separate edges, and lanes from their first re
   );
 });
 
-test("what cannot have been is drawn without harm", () => {
+test("an impossible lineage is drawn without an error", () => {
   const odd: FamilyMember[] = [
     { session: "a", parent: null, headSeq: 5, merged: [{ from: "b", toSeq: 9, seq: 4 }] },
     {

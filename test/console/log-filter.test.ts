@@ -16,7 +16,7 @@ import {
 
 const params = (query: string): URLSearchParams => new URLSearchParams(query);
 
-test("the address says which types are shown, and what they hold", () => {
+test("the URL names the shown types and the text filter", () => {
   const filter = filterOf(params("types=turn.started,tool.settled,turn.started,<b>&q=rate"));
   assert.deepEqual(filter, { types: ["turn.started", "tool.settled"], text: "rate" });
   assert.ok(isAll(filterOf(params(""))));
@@ -43,7 +43,7 @@ test("a position, a time of today, a moment, and how long ago are places", () =>
     assert.equal(placeOf(none, now), null, none);
 });
 
-test("a text is found in what is shown of an event, and in what it holds", () => {
+test("a text is found in the summary and in the content of an event", () => {
   const event = {
     type: "item.recorded",
     actor: "agent:payroll@1",

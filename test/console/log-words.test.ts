@@ -63,7 +63,7 @@ for (const whole of [true, false])
     assert.ok(eventTypes.length > 60);
   });
 
-test("a shell is not said to be bound for reading alone", () => {
+test("a shell is not shown as bound for reading only", () => {
   const bound = (kind: string): string =>
     summaryOf({
       type: "resource.bound",

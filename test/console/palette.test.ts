@@ -94,7 +94,7 @@ test("the form of an operation has all its parameters, those that must be given 
   }
 });
 
-test("what is typed into a form is taken by the operation", () => {
+test("values of a form are accepted by the operation", () => {
   const typed: readonly (readonly [Parameters<typeof operationOf>[0], Record<string, string>, unknown])[] = [
     ["session.prioritize", { priority: "0" }, { priority: 0 }],
     ["session.rewind", { place: "12", requeue: "true" }, { place: 12, requeue: true }],
@@ -181,7 +181,7 @@ test("words that begin with the letters come before those that only hold them", 
   assert.deepEqual(matchOf("fork", "A fork of forks")?.places, [2, 3, 4, 5]);
 });
 
-test("what was chosen lately comes first, once", () => {
+test("recent choices come first, once", () => {
   assert.deepEqual(recentWith(["b", "a"], "a"), ["a", "b"]);
   assert.equal(
     recentWith(
@@ -214,7 +214,7 @@ test("sessions are found by name and by the ending of their id", () => {
   assert.deepEqual(found("why"), ["ses_aaaa1111", "ses_bbbb2222"]);
 });
 
-test("an ending that is not known here is gone to, and anything typed can be searched for", () => {
+test("an unknown id suffix opens a lookup, and any text can be searched", () => {
   const kinds = (query: string): string[] =>
     offered({ query, sessions: [], own: [], recent: [], hasSession: false })
       .filter(({ kind }) => kind === "goto" || kind === "search")

@@ -9,7 +9,7 @@ const shown = (address: string): unknown => {
   return { ...rest, params: Object.fromEntries(params) };
 };
 
-test("an address says what is shown", () => {
+test("a URL names the view", () => {
   assert.deepEqual(shown("/?status=open"), { at: "sessions", params: { status: "open" } });
   assert.deepEqual(shown("/s/abc?at=7"), {
     at: "session",
@@ -23,7 +23,7 @@ test("an address says what is shown", () => {
     assert.deepEqual(shown(lost), { at: "nowhere", params: {} });
 });
 
-test("whatever stands in an address, it leads somewhere or nowhere", () => {
+test('any URL leads to a view or to "not found"', () => {
   fc.assert(
     fc.property(fc.webPath(), fc.string(), (path, more) => {
       assert.equal(typeof routeOf(`${path}?q=${encodeURIComponent(more)}`).at, "string");

@@ -9,7 +9,7 @@ import {
   outdated,
   pieces,
   type Hit,
-} from "../../src/console/view/search/found.ts";
+} from "../../src/console/view/search/search-results.ts";
 
 const shown = (snippet: string, asked: string): string =>
   pieces(snippet, asked)
@@ -27,7 +27,7 @@ test("accents and case do not matter, and no character is lost", () => {
   assert.equal(shown("👍 ok 👍", "ok"), "👍 [ok] 👍");
 });
 
-test("what was typed as one word is several where signs stand in it", () => {
+test("one typed word with signs in it is several words", () => {
   assert.equal(shown("v2.10 and 2.1", "v2.10"), "[v2].[10] and 2.1");
   assert.equal(shown("nothing", ""), "nothing");
   assert.equal(shown("a * b", "*"), "a * b");

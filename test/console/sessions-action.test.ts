@@ -10,7 +10,12 @@ import {
   eitherOf,
   isEntitled,
 } from "../../src/console/view/sessions/action.ts";
-import { clearSelected, pickRange, selected, toggleAll } from "../../src/console/view/sessions/chosen.ts";
+import {
+  clearSelected,
+  pickRange,
+  selected,
+  toggleAll,
+} from "../../src/console/view/sessions/row-selection.ts";
 import { askFirst, fieldsOf, lastUsed, openingOf } from "../../src/console/view/opening.ts";
 import { rowOf } from "./session-row.ts";
 

@@ -39,7 +39,7 @@ test("the URL selects the listed sessions, and unknown filters are ignored", () 
   assert.equal(isFiltered(filter("waits=person")), true);
 });
 
-test("the server filters what it can; approvals request suspended sessions", () => {
+test("the server applies the filters it supports; approvals request suspended sessions", () => {
   assert.deepEqual(askedOf(filter("")), {});
   assert.deepEqual(askedOf(filter("q=a&status=open&agent=b&label=c%3Dd")), {
     text: "a",

@@ -90,7 +90,7 @@ test("reading all of them ends when it is wanted no more", async () => {
   assert.equal(asked.length, 3);
 });
 
-test("what was written to comes to the top, and what fits no more goes", async () => {
+test("an updated session moves to the top, and rows past the limit are dropped", async () => {
   const { read, change } = server(150);
   const list = sessionList(filter("status=open"), read);
   await list.readHead();
@@ -115,7 +115,7 @@ test("a row that was read earlier does not replace one that was read later", asy
   assert.equal(list.listing.get().rows.find(({ session }) => session === idOf(2))?.status, "running");
 });
 
-test("while it is held nothing moves, rows change in place, and what is new is counted", async () => {
+test("while the list is held, rows change in place, nothing moves, and new ones are counted", async () => {
   const { read, change } = server(5);
   const list = sessionList(filter(), read);
   await list.readHead();
@@ -140,7 +140,7 @@ test("pages that are read while it is held come after its end", async () => {
   assert.deepEqual([shown(list).length, shown(list).at(-1), list.listing.get().kept], [150, 1, 0]);
 });
 
-test("a session that was deleted is gone at once, also while the list is held", async () => {
+test("a deleted session disappears at once, also while the list is held", async () => {
   const { read } = server(3);
   const list = sessionList(filter(), read);
   await list.readHead();
@@ -149,7 +149,7 @@ test("a session that was deleted is gone at once, also while the list is held", 
   assert.deepEqual(shown(list), [3, 1]);
 });
 
-test("what was deleted unheard is gone when the beginning is read again", async () => {
+test("a session deleted during a disconnect disappears when the list is read again", async () => {
   const { read, rows, change } = server(250);
   const list = sessionList(filter(), read);
   await list.readHead();
@@ -175,7 +175,7 @@ test("an error is shown, the rows stay, and a retry recovers", async () => {
   assert.deepEqual([list.listing.get().error, shown(list).length], [undefined, 150]);
 });
 
-test("held or not, each session is shown once, and none that is gone", () => {
+test("held or not, each existing session is shown once", () => {
   const id = fc.nat(12).map((n) => idOf(n));
   const row = fc.record({ session: id, activeAt: fc.nat(20) }).map((part) => rowOf(part));
   fc.assert(

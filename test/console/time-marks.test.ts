@@ -60,7 +60,7 @@ test("a place of the bar and a position stand for one another", () => {
   assert.deepEqual([seqAt(-1, 9), seqAt(2, 9), shareOf(1, 1)], [1, 9, 1]);
 });
 
-test("what is missing between what is in the mind was rewound away", () => {
+test("a gap in the mind is marked as rewound", () => {
   assert.deepEqual(
     lostStretches(
       [

@@ -8,7 +8,7 @@ import { partKinds } from "../../src/core/context/source.ts";
 
 const zones = { strainedTokens: 600, fullTokens: 850 };
 
-test("a window is divided by what its parts are, and what is left is free", () => {
+test("the context window is divided by parts, and the rest is free", () => {
   const reasons = [
     { kind: "settings", tokens: 0 },
     { kind: "instructions", tokens: 50 },
@@ -46,7 +46,7 @@ test("whatever is in it, the shares never fill more than the bar", () => {
   );
 });
 
-test("a part is shown by a title, a line and its pieces; what was erased is named", () => {
+test("a part has a title, a line and its pieces; erased ones are named", () => {
   const part = {
     part: "message",
     role: "tool",

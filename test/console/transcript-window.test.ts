@@ -86,7 +86,7 @@ test("live events are used as received, and missed ones are read", async () => {
   assert.deepEqual([bounds(loader), given.reads], [[1, 1_100, 110], 2]);
 });
 
-test("a position far away is gone to, and what is far from it is let go", async () => {
+test("jumping to a distant position loads it and drops distant entries", async () => {
   const { given, loader } = logOf(90_000);
   loader.reach(90_000);
   await rest(loader);
@@ -119,7 +119,7 @@ test("an earlier position is read to there, with less while a slider is drawn", 
   assert.deepEqual(bounds(loader), [27_610, 30_000, 240]);
 });
 
-test("what was rewound away is passed over, until it is unfolded", async () => {
+test("rewound entries are skipped until they are unfolded", async () => {
   const { loader } = logOf(20_000);
   loader.reach(20_000);
   await rest(loader);

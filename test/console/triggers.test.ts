@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { definitionOf, emptyForm, formOf } from "../../src/console/view/agents/definition.ts";
 import { emptySpec, everyWords, specOf, specWords } from "../../src/console/view/triggers/spec.ts";
 
-test("a form says what the trigger is", () => {
+test("a form becomes a trigger", () => {
   assert.deepEqual(specOf({ ...emptySpec, cron: " 0 9 * * 1 ", zone: "" }), {
     kind: "cron",
     cron: "0 9 * * 1",

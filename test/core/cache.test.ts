@@ -13,7 +13,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.tuple(fc.constant("set" as const), key, fc.nat(1_000)),
 );
 
-test("it gives what was set last, or nothing; as many as it is to keep are kept", () => {
+test("get returns the last value set, or undefined; up to the limit is kept", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 10 }), fc.array(step, { maxLength: 200 }), (least, steps) => {
       const kept = makeCache<number, number>(least);
@@ -46,7 +46,7 @@ test("it gives what was set last, or nothing; as many as it is to keep are kept"
   );
 });
 
-test("it never holds more than twice as many", () => {
+test("it never holds more than twice the limit", () => {
   for (const least of [2, 3, 10, 1_000]) {
     const kept = makeCache<number, number>(least);
     const names = Array.from({ length: least * 5 }, (_, name) => name);

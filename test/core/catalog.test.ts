@@ -69,7 +69,7 @@ test("every schema takes its sample, keeps all of it, and fits a body of 4 KiB",
   }
 });
 
-test("every entry says what it means, what is left when erased, and has a version", () => {
+test("every entry has a meaning, an erased text and a version", () => {
   for (const type of eventTypes) {
     const { v, meaning, erased } = entryOf(type)!;
     // Version 2 of a binding says that a shell is sandboxed; of a request and a suspension, that a call is
@@ -144,7 +144,7 @@ const optionalFields = new Set(
   }),
 );
 
-test("a step that takes up as many inputs as it may still fits a body, in a very long session", () => {
+test("a step with the maximum number of inputs fits a body, in a very long session", () => {
   const digits = 999_999_999;
   const amounts = Object.fromEntries(
     Object.keys(samples["budget.set"].body.limits).map((name) => [name, Number.MAX_SAFE_INTEGER]),

@@ -106,7 +106,7 @@ suite("a range", () => {
     );
   });
 
-  test("leaves the last answered step as it was said, with what was asked since", () => {
+  test("keeps the last answered step whole, with later inputs", () => {
     fc.assert(
       fc.property(lives, ({ marks, weights }) => {
         const answered = marks.findLastIndex(({ type }) => type === "model.responded");
@@ -121,7 +121,7 @@ suite("a range", () => {
     );
   });
 
-  test("never begins what is kept between an input and its first answer, or between two attempts", () => {
+  test("never starts the kept part between an input and its first answer, or between two attempts", () => {
     fc.assert(
       fc.property(lives, ({ marks, weights }) => {
         for (const { toSeq, endsTurn } of cutsOf(marks, weights)) {
@@ -152,7 +152,7 @@ suite("a range", () => {
     );
   });
 
-  test("makes the context smaller by what it is worth, or is not there", () => {
+  test("makes the context smaller than the range it replaces, or is left out", () => {
     fc.assert(
       fc.property(lives, options, ({ marks, weights }, given) => {
         const cuts = cutsOf(marks, weights);
@@ -331,7 +331,7 @@ suite("a summary by rule", () => {
     { part: "message", role: "assistant", content: [{ type: "text", text: "It is 4.1." }] },
   ];
 
-  test("says that no model wrote it, and has a line for everything that was said", () => {
+  test("says that no model wrote it, and has a line for every entry", () => {
     const summary = plainSummary(messages, { earlier: "It began well.", charsMax: 2_000 });
     assert.deepEqual(summary.split("\n"), [
       "[This summary was put together without a model: the beginning of each message, the latest last.]",

@@ -54,7 +54,7 @@ test("lists share a prefix; differing entries after it are removed or added", ()
   assert.deepEqual(diffLists([], ["a"]), { shared: 0, removed: [], added: [0] });
 });
 
-test("what is left of both lists after a difference is the same", () => {
+test("after a difference the rest of both lists is the same", () => {
   const list = fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 12 });
   fc.assert(
     fc.property(list, list, (from, to) => {

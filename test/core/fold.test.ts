@@ -137,7 +137,7 @@ test("evidence changes nothing but position and time", () => {
   }
 });
 
-test("what was spent is counted, and a reservation that was never settled counts as spent", () => {
+test("spending is counted, and an unsettled reservation counts as spent", () => {
   const nobody: [number, number][] = [];
   const request = { ...samples["model.requested"].body, inputs: nobody };
   const asked = given().and("model.requested", request);
@@ -184,7 +184,7 @@ test("a second attempt is not a second step", () => {
   assert.deepEqual([twice.state.standing.used.steps, twice.state.standing.turn?.steps], [1, 1]);
 });
 
-test("a call goes from requested over approved and started to gone", () => {
+test("a call goes from requested over approved and started to settled", () => {
   const { body } = samples["tool.requested"];
   const asked = given().and("tool.requested", body, { input: 1 });
   const call = { seq: 2, tool: "files.read", effect: "read", phase: "asked", attempts: 0 };
@@ -279,7 +279,7 @@ test("an overlay inside a newer one is forgotten, one that reaches out of it sta
   ]);
 });
 
-test("allotments move limits and what was given, there and back", () => {
+test("allotments move limits and unused amounts, there and back", () => {
   const amounts = { tokens: 10, steps: 1 };
   const session = otherSession;
   const giver = given()
@@ -293,7 +293,7 @@ test("allotments move limits and what was given, there and back", () => {
   assert.deepEqual(taker.state.standing.limits, { tokens: 13, steps: 1 });
 });
 
-test("the transcript is what was said, without what was rewound away", () => {
+test("the transcript leaves out rewound entries", () => {
   const said = given().and("turn.started", { inputs: [] }).and("scratch.set", { key: "s" }, { value: 1 });
   assert.deepEqual(transcriptRanges(said.state.mind), [[1, 2]]);
   assert.deepEqual(transcriptRanges(given().state.mind), []);

@@ -52,7 +52,7 @@ function section(text: string, heading: string): string[] {
 
 const headings = (text: string): string[] => text.split("\n").filter((line) => line.startsWith("#"));
 
-test("a handoff says what was decided and why, what is open, known, done and given up", () => {
+test("a handoff lists decisions with reasons, open, known, done and failed work", () => {
   const log = given("Fix login")
     .when({ do: "record", kind: "decision", key: "storage", value: "SQLite", because: "it is one file" })
     .when({ do: "record", kind: "decision", key: "storage", value: "PostgreSQL", because: "two machines" })
@@ -280,7 +280,7 @@ test("nothing is cut in the middle of a character", () => {
   }
 });
 
-test("what was inherited stands in front, with its own pointer, and is what is left open", () => {
+test("inherited items come first, with their own pointers, if they are still open", () => {
   const log = given().when({ do: "record", kind: "task", key: "own", value: "Mine" });
   const inherited = [
     { kind: "decision", key: "storage", session: "ses_earlier1", seq: 2, content: { value: "SQLite" } },

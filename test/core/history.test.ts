@@ -91,7 +91,7 @@ function assertFrom(life: History, numbers: ReadonlySet<number>, fromSeq: number
   }
 }
 
-test("a rewind lists exactly the inputs that were taken up since", () => {
+test("a rewind lists exactly the inputs processed since", () => {
   fc.assert(
     fc.property(histories(60), (life) => {
       for (const { seq, taken } of life.rewinds) {

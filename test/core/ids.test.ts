@@ -29,7 +29,7 @@ test("an id spells time and randomness in Crockford's base 32", () => {
   assert.equal(makePrincipalId({ nowMs: 32, random: zeros }), "prn_00000000100000000000000000");
 });
 
-test("what is made is parsed, and other kinds are not", () => {
+test("made ids are parsed, and other kinds are refused", () => {
   fc.assert(
     fc.property(seeds, (seed) => {
       const session = makeSessionId(seed);

@@ -12,7 +12,7 @@ const key = fc.oneof(
 const change = fc.oneof(fc.record({ key, value: fc.nat() }), fc.record({ key, value: fc.constant(null) }));
 const inOrder = (map: ReadonlyMap<string, number>) => [...map].toSorted(([a], [b]) => (a < b ? -1 : 1));
 
-test("setting and deleting does what it does to a map, and earlier versions stay as they were", () => {
+test("set and delete agree with a map, and earlier versions stay unchanged", () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 400 }), fc.nat(), (changes, pick) => {
       let keyed = SortedMap.empty<number>();
@@ -43,7 +43,7 @@ test("setting and deleting does what it does to a map, and earlier versions stay
   );
 });
 
-test("what is made from entries in any order is what setting them one by one makes", () => {
+test("entries in any order make the same map as setting them one by one", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(key, fc.nat()), { maxLength: 200 }), (entries) => {
       const one = entries.reduce((keyed, [key, value]) => keyed.set(key, value), SortedMap.empty<number>());

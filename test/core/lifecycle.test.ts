@@ -217,7 +217,7 @@ test("a turn that ends while the session is suspended or over leaves it so", () 
   }
 });
 
-test("a moved session takes up the status it had where it arrives", () => {
+test("a moved session resumes with the status it had", () => {
   for (const status of ["open", "suspended", "sleeping"] as const) {
     const moved = inStatus[status]().and("session.moved", { move: "m" });
     assert.equal(moved.state.standing.status, "moved");

@@ -208,7 +208,7 @@ suite("what follows from a change of a session", () => {
 suite("an agent's memory", () => {
   const check = (memory: unknown) => checkAgent({ name: "a", instructions: "b", memory });
 
-  test("says what is promoted by rule and what is carried", () => {
+  test("reads the rules for promotion and the carried scopes", () => {
     const memory = {
       promote: [{ kinds: ["fact"], keys: ["rate-*"], scope: "agent" }, { scope: "user" }],
       carry: { tokensMax: limit.memoryTokensMax, scopes: ["user"] },
@@ -251,7 +251,7 @@ suite("the choice", () => {
     assert.ok(recall >= 0.8, `recall ${recall}`);
   });
 
-  test("an index that was changed is the index of what is left", () => {
+  test("an index after removals equals an index of the rest", () => {
     const text = (value: string) => ({ key: value.split(" ")[0] ?? "", value, because: "" });
     const value = fc.array(fc.constantFrom("red", "green", "blue", "login", "cache"), { minLength: 1 });
     const step = fc.record({ id: fc.constantFrom("1", "2", "3"), words: fc.option(value, { nil: null }) });
@@ -290,7 +290,7 @@ suite("the choice", () => {
     assert.deepEqual(ranked[0]?.why, "the workspace's, on clocks");
   });
 
-  test("what is carried is shown line by line, each with its reason", () => {
+  test("carried entries are shown line by line, each with its reason", () => {
     const item = {
       scope: "agent",
       kind: "fact",

@@ -143,7 +143,7 @@ test("an erased base counts as changed on both sides", () => {
   assert.deepEqual(fates(mergeItems(base, items(item("fact/a", 2)), base)), nothing);
 });
 
-test("what was erased over there cannot come in, and is named", () => {
+test("items erased in the other session are not merged, and are named", () => {
   const base = items(item("fact/a", 1));
   const theirs = items(erased(item("fact/a", 2)), erased(item("fact/b", 2)));
   assert.deepEqual(fates(mergeItems(base, base, theirs)), { ...nothing, left: ["fact/a", "fact/b"] });
@@ -181,7 +181,7 @@ test("the key beside a long one fits", () => {
   assert.match(write!.key, /k \(from 00004x8k\)$/);
 });
 
-test("a summary says where it comes from, what came in, what was settled and what was said last", () => {
+test("a summary names its origin, merged items, resolved conflicts and the last answers", () => {
   const source = { from, fromSeq: 4, toSeq: 9, objective: "What if?", taken: [], settled: [], answers: [] };
   assert.equal(
     mergeSummary({

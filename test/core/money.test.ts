@@ -36,7 +36,7 @@ const broken = {
 } as const;
 
 describe("a call that is interrupted", () => {
-  test("costs what the provider reported and what was streamed, not what was reserved", () => {
+  test("costs what the provider reported or streamed, not the reservation", () => {
     const reported = { inputTokens: 100, outputTokens: 1 };
     const call = { ...broken, reported, streamedTokens: 41 };
     const settled = settleBroken(call);
@@ -58,7 +58,7 @@ describe("a call that is interrupted", () => {
     assert.deepEqual(settleBroken(call).usage, { inputTokens: 120, outputTokens: 0, estimated: true });
   });
 
-  test("is bounded by what can have been generated since the last delta, and by its reservation", () => {
+  test("is bounded by the output possible since the last delta, and by its reservation", () => {
     const bound = (silentMs: number): number => settleBroken({ ...broken, silentMs }).unconfirmed.tokens;
     assert.deepEqual([bound(0), bound(2_500), bound(600_000)], [1_000, 3_500, 16_384]);
     // A provider that counts more input than Skein did leaves as much room for output as before.
@@ -100,7 +100,7 @@ describe("a reservation", () => {
     assert.equal(lost.state.standing.used.nanoUsd, reserved.nanoUsd);
   });
 
-  test("is given back when the runner of a call that was given up says what it cost", () => {
+  test("is returned when the runner of an abandoned call reports the cost", () => {
     const open = asked(budgeted());
     const requestSeq = open.state.seq;
     const over = open.when({ do: "cancel" });
@@ -125,7 +125,7 @@ describe("a reservation", () => {
   });
 });
 
-test("money is read with the digits it needs, and what is unknown is never zero", () => {
+test("money keeps the digits it needs, and an unknown price is never zero", () => {
   assert.deepEqual([0, 15_000_000, 170_000_000, 1_234_000_000, 1].map(moneyText), [
     "$0.00",
     "$0.015",
@@ -174,7 +174,7 @@ describe("what a record adds", () => {
     assert.deepEqual(openSpend({}), { ...nothing, calls: 1, unpriced: 1 });
   });
 
-  test("a failure adds what is known, and its upper bound", () => {
+  test("a failure adds the known cost and its upper bound", () => {
     const failed = (body: Parameters<typeof settledSpend>[1], held: { tokens: number } | null = null) =>
       settledSpend("model.failed", body, held);
     assert.deepEqual(failed({ usage, costNanoUsd: 50 }), { ...called, nanoUsd: 50 });

@@ -195,7 +195,7 @@ describe("which arguments a pattern is for", () => {
     assert.equal(ruleFor({ tool: "t", input, agent: [on("ask")], session: [allow] }).rule, "allow");
   });
 
-  test("what is nested without end is denied and not allowed, and no pattern takes long", () => {
+  test("endless nesting is denied and never allowed, and no pattern takes long", () => {
     const nest = (depth: number): unknown => (depth === 0 ? "x" : { a: nest(depth - 1) });
     assert.equal(isFor("deny", nest(100), nest(100)), true);
     assert.equal(isFor("allow", nest(100), nest(100)), false);

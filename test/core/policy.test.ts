@@ -176,7 +176,7 @@ const candidate: PolicySubject = {
   activeAt: now - 100 * day,
 };
 
-test("the strongest of what is due wins, and the others are named", () => {
+test("the strongest due policy wins, and the report names the others", () => {
   const policies: readonly NamedPolicy[] = [
     { name: "c", policy: { do: "archive", after: "30d" } },
     { name: "b", policy: { do: "delete", after: "90d" } },
@@ -207,7 +207,7 @@ test("a session that was opened to expire does, without any policy", () => {
   assert.equal(dueFor([defaultPolicy], idle, now), null);
 });
 
-test("what is due agrees with a plain model, by agent, label, status and age", () => {
+test("due sessions agree with a plain model, by agent, label, status and age", () => {
   const agent = fc.constantFrom("a", "b");
   const label = fc.dictionary(fc.constantFrom("k", "l"), fc.constantFrom("x", "y"), { maxKeys: 2 });
   const policy = fc
@@ -265,7 +265,7 @@ test("what is due agrees with a plain model, by agent, label, status and age", (
   );
 });
 
-test("a hold, a run and what is still under way keep a session from what is due", () => {
+test("a hold, a run and unfinished work protect a session from policies", () => {
   const held = { ...emptyStanding, holds: SortedMap.from([["audit", 3]]) };
   const sent = { ...emptyStanding, outbox: SortedMap.from([["m", { to: "s", number: 1, seq: 2 }]]) };
   const open = { to: "s", seq: 2, deadlineMs: now + 1 };

@@ -49,7 +49,7 @@ function assertCanonical(ranges: Ranges): void {
   }
 }
 
-test("adding and removing does what it does to a set", () => {
+test("add and remove agree with a set", () => {
   fc.assert(
     fc.property(changes, (steps) => {
       const [ranges, set] = build(steps);
@@ -60,7 +60,7 @@ test("adding and removing does what it does to a set", () => {
   );
 });
 
-test("union, subtraction and clipping do what they do to sets", () => {
+test("union, subtraction and clipping agree with sets", () => {
   fc.assert(
     fc.property(changes, changes, position, (some, others, at) => {
       const [a, setA] = build(some);

@@ -102,7 +102,7 @@ test("a deadline is a label that names a moment, and of equals the nearest goes 
   assert.deepEqual(names(choose(waiting, [], { limits: [], most: 9 })), ["u", "soon", "late", "none"]);
 });
 
-test("the urgent go first, then agents take turns, then who has waited longest", () => {
+test("the urgent go first, then agents take turns, then the longest wait", () => {
   const waiting = [
     one("a1", { agent: "a" }),
     one("a2", { agent: "a" }),
@@ -117,7 +117,7 @@ test("the urgent go first, then agents take turns, then who has waited longest",
   assert.deepEqual(names(choose(waiting, running, options)), ["u", "a1", "b1", "a2", "none"]);
 });
 
-test("limits are kept over all that run, by agent, model and label, and said in words", () => {
+test("limits hold over all running sessions, by agent, model and label, and are named", () => {
   const limits: RunLimit[] = [
     { agent: "a", running: 2 },
     { model: "m/x", running: 1 },
@@ -158,7 +158,7 @@ test("the least urgent makes way, if that lets the urgent one run", () => {
   assert.equal(givesWay(one("same", { priority: 6 }), [mid], [], { isFull: true, limits: [] }), null);
 });
 
-test("a limit that says nothing possible is refused, and says what is expected", () => {
+test("an impossible limit is refused with the expected value", () => {
   for (const wrong of [
     { running: 2 },
     { agent: "a", running: -1 },

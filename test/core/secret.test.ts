@@ -70,7 +70,7 @@ suite("a registered value", () => {
     });
   }
 
-  test("is taken out wherever it stands in JSON, field names too, and nothing else changes", () => {
+  test("is removed anywhere in JSON, field names too, and nothing else changes", () => {
     const redactor = holding("DB", value);
     const before = { a: [1, null, `x ${value}`], [value]: { b: value }, [`${value} `]: true };
     const after = {
@@ -163,7 +163,7 @@ suite("a registered value", () => {
       assert.equal(redactor.text(text), text);
   });
 
-  test("is marked as registered, and its name comes before what it looks like", () => {
+  test("is marked as registered, and its name precedes that of a lookalike", () => {
     const token = `ghp_${"A1b2C3d4".repeat(4)}`;
     const place = { start: 2, end: 2 + token.length };
     assert.deepEqual(holding("DB", token).find(`x ${token}`), [{ ...place, name: "DB", registered: true }]);
@@ -371,7 +371,7 @@ suite("what looks like a secret", () => {
     assert.deepEqual(JSON.parse(redactor.jsonText(JSON.stringify(before))), redactor.json(before));
   });
 
-  test("is taken out of such fields as a number, in a list, and as the value of an object", () => {
+  test("is removed from such fields as a number, in a list, and as the value of an object", () => {
     const before = {
       password: 12_345_678,
       api_key: ["A1b2C3d4E5", "required"],

@@ -25,7 +25,7 @@ const values: readonly unknown[] = [
   "sk-ant-api03-abcdefghijklmnop1234 and AKIAABCDEFGHIJKLMNOP",
 ];
 
-test("the text of a value is redacted as the value is, and ranges cover what was removed", () => {
+test("a value is redacted by its text, and ranges cover the removed part", () => {
   for (const value of values)
     for (const json of [
       JSON.stringify(value),

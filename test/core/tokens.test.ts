@@ -82,7 +82,7 @@ test("a provider's count corrects the next estimate", () => {
   assert.equal(corrected(1_100, 1_000, 10), 10 + Math.round(100 / 3), "an odd count does not spoil the rest");
 });
 
-test("the error of an estimate is relative to what was counted", () => {
+test("the error of an estimate is relative to the counted tokens", () => {
   assert.equal(estimateError(110, 100), 0.1);
   assert.equal(estimateError(90, 100), -0.1);
   assert.equal(estimateError(90, 0), null);

@@ -76,7 +76,7 @@ const story = (list: readonly Given[], ranges: Ranges, unfolded: readonly number
 const short = (entry: SessionTranscriptEntry): string =>
   `${entry.isLost ? "-" : ""}${entry.kind} ${entry.kind === "input" ? entry.input.seq : entry.seq}`;
 
-test("an input stands where it was taken up, and a call has all that became of it", () => {
+test("an input appears where its turn took it, and a call with its result", () => {
   const { entries, untaken } = story(events, [[1, 16]]);
   assert.deepEqual(entries.map(short), ["note 1", "input 2", "call 8", "input 3", "answer 15"]);
   assert.deepEqual(untaken, []);
@@ -99,7 +99,7 @@ test("waiting calls are marked, and unprocessed inputs are listed apart", () => 
   );
 });
 
-test("what was rewound away is one line, and unfolds", () => {
+test("a rewound range is one line that unfolds", () => {
   const list: readonly Given[] = [...events, ["session.rewound", { toSeq: 4 }]];
   const ranges: Ranges = [[1, 4]];
   assert.deepEqual(lostRanges({ events: logOf(...list), toSeq: 17, ranges }), [[5, 16]]);
@@ -126,7 +126,7 @@ test("what was rewound away is one line, and unfolds", () => {
   );
 });
 
-test("a search hit finds its entry, also within a call, an input or what was rewound away", () => {
+test("a search hit finds its entry, also within a call, an input or a rewound range", () => {
   const { entries } = story(events, [[1, 16]]);
   const found = (seq: number): string => short(entries[placeOf(entries, seq)] as SessionTranscriptEntry);
   assert.deepEqual([2, 3, 12, 13, 14, 15, 16].map(found), [

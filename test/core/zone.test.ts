@@ -55,7 +55,7 @@ test("a window of nothing is full", () => {
   assert.equal(zoneOf({ ...fresh, windowTokens: 0 }), "full");
 });
 
-test("the hint says why, and what can be done about it", () => {
+test("the hint names the cause and a command", () => {
   const measure = { tokens: 250_000, windowTokens: 400_000, turns: 1_200, ageMs: 15 * 86_400_000 };
   const why = zoneReasons({ ...readZone(measure) });
   assert.equal(

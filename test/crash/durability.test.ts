@@ -49,7 +49,7 @@ test("the weaker durability must be named, and holds for that opening only", asy
   assert.deepEqual(await settingsOf(t, { store }), full);
 });
 
-test("there is no other durability", async (t) => {
+test("no other durability is accepted", async (t) => {
   const store = join(directoryOf(t), "skein.db");
   for (const name of ["off", "none", "FULL", ""]) {
     const options = { store, durability: name as Durability };

@@ -53,7 +53,7 @@ suite("docs/http.md", () => {
   });
   after(() => stack.disposeAsync());
 
-  test("what it says for the shell works", { skip: isMissing("curl", "jq") }, async () => {
+  test("the shell commands of the page run", { skip: isMissing("curl", "jq") }, async () => {
     const path = join(folder, "all.sh");
     writeFileSync(path, `set -eu\n${programOf("sh", url)}`);
     const { code, stdout, stderr } = await runCommand("sh", [path], { cwd: folder });
@@ -64,7 +64,7 @@ suite("docs/http.md", () => {
       assert.ok(stdout.includes(said), `${said} is not in ${stdout.slice(-2_000)}`);
   });
 
-  test("what it says for Python works", { skip: isMissing("python3") }, async () => {
+  test("the Python code of the page runs", { skip: isMissing("python3") }, async () => {
     const path = join(folder, "all.py");
     writeFileSync(path, programOf("python", url));
     const { code, stdout, stderr } = await runCommand("python3", [path], { cwd: folder });

@@ -39,7 +39,7 @@ sleep() {
 }
 `;
 
-test("the commands of the tutorial run and print what it shows", { timeout: 120_000 }, () => {
+test("the commands of the tutorial run and print the output shown", { timeout: 120_000 }, () => {
   const steps = stepsOf(text);
   assert.ok(steps.length >= 7 && text.includes("kill -9 $!"), "the tutorial kills a turn");
   const folder = mkdtempSync(join(tmpdir(), "skein-tutorial-"));

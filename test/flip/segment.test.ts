@@ -179,7 +179,7 @@ function assertWhere({ problems }: VerifyReport, { where }: Cell, what: string):
   assert.deepEqual(strange, [], what);
 }
 
-test("what is damaged is not packed", async () => {
+test("damaged records are not packed", async () => {
   const { path, remove } = newPath();
   try {
     const world = madeWorld();

@@ -55,7 +55,7 @@ for (const [name, make, format] of [
   });
 }
 
-test("the reader of another hand finds in golden and new bundles what is there", async () => {
+test("an independent reader reads golden and new bundles", async () => {
   for (const format of formats) {
     const golden = readdirSync(folderOf(format)).filter((name) => name.endsWith(".skein"));
     assert.equal(golden.length, 3);
@@ -80,7 +80,7 @@ test("the reader of another hand finds in golden and new bundles what is there",
   assert.equal(read.blobs.size, 2);
 });
 
-test("the reader of another hand sees what is damaged", () => {
+test("an independent reader finds damage", () => {
   const bytes = bytesOf("bundle-2", "family.skein");
   let seen = 0;
   for (let place = 0; place < bytes.length; place += 37) {

@@ -154,7 +154,7 @@ test("the outside verifier finds any bit that is flipped in an export", (context
   }
 });
 
-test("the outside verifier finds what is missing, swapped or added", () => {
+test("the outside verifier finds missing, swapped and added records", () => {
   const lines = textOf(versions.at(-1)!, "fork").trimEnd().split("\n");
   const wrong = [
     lines.toSpliced(1, 1),

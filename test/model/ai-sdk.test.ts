@@ -40,7 +40,7 @@ for (const wire of names) {
       });
     });
 
-    test("what was sent is kept to the letter, and was sent once", async () => {
+    test("the request is stored exactly and sent once", async () => {
       await using server = await startWire(wire, [{ reply: "answer", answer: { blocks: [spoken] } }]);
       const { answer } = await ask(modelOn(wire, server.url), opening(wire, says("Compute.")));
       assert.equal(server.requests.length, 1);
@@ -99,7 +99,7 @@ for (const wire of names) {
       assert.deepEqual(withoutMarks(messages.slice(1)), sentBack[wire]);
     });
 
-    test("refusals, filters and length stops end as the provider said", async () => {
+    test("refusals, filters and length stops are reported as by the provider", async () => {
       for (const [finish, expected, blocks] of finishes[wire]) {
         const said = blocks ?? [spoken];
         const answer = { blocks: said, ...(finish === undefined ? {} : { finish }) };
@@ -245,7 +245,7 @@ describe("what only some wires have", () => {
     });
   });
 
-  test("Anthropic's usage includes what was written to the cache", async () => {
+  test("Anthropic's usage includes cache writes", async () => {
     const usage = { input: 1_000, output: 50, cached: 600, written: 300 };
     await using server = await startWire("anthropic", [
       { reply: "answer", answer: { blocks: [spoken], usage } },

@@ -121,7 +121,7 @@ for (const wire of names) {
       }
     });
 
-    test("what is torn after the provider has finished is whole", async () => {
+    test("a stream cut after the provider has finished is complete", async () => {
       const events = wires[wire].events(answer).length;
       await using server = await startWire(wire, [{ reply: "cut", answer, events }]);
       const heard = ask(modelOn(wire, server.url), opening(wire, says("Compute.")));

@@ -216,7 +216,7 @@ describe("what is known of a model", () => {
     assert.deepEqual([other.windowTokens, other.price], [1_047_576, null]);
   });
 
-  test("is listed with what is missing", () => {
+  test("is listed with the missing key", () => {
     const config: ModelConfig = {
       providers: { ollama: { url: "http://127.0.0.1:9/v1" } },
       models: { "ollama/llama3": { windowTokens: 8_192 }, "gone/model": {} },

@@ -33,7 +33,7 @@ async function ask(session: Session, text: string): Promise<string> {
   return said;
 }
 
-test("a newcomer's first session: files, facts, decisions, and what was learned", async (t) => {
+test("a newcomer's first session: files, facts, decisions, and recorded items", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "skein-offline-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   writeFileSync(join(folder, "rates.json"), '{"base-rate": 4.1}\n');

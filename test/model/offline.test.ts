@@ -121,7 +121,7 @@ describe("instructions", () => {
 });
 
 describe("answers", () => {
-  test("after the results it says what came out, and once what it is", async () => {
+  test("after the results it reports the outcome once", async () => {
     const result = (tool: string) => (tool === "read_file" ? '{"base-rate": 4.1}' : "ok");
     const first = await turn("read rates.json and then remember cap is 9", { result });
     assert.equal(
@@ -152,7 +152,7 @@ describe("answers", () => {
     }
   });
 
-  test("what it does not understand it says, with what it can do", async () => {
+  test("to an unknown command it replies with the known ones", async () => {
     const { calls, text } = await turn("Compose a sonnet about the sea");
     assert.deepEqual(calls, []);
     assert.match(text, /^I am the offline model.*I do not understand "Compose a sonnet about the sea"\./s);
@@ -168,7 +168,7 @@ describe("answers", () => {
     assert.equal(text, "There is nothing left for me to do.");
   });
 
-  test("an interrupted turn is not taken up again by the next message", async () => {
+  test("the next message does not resume an interrupted turn", async () => {
     const { parts } = await turn("remember a is 1 and then remember b is 2");
     const cut = parts.slice(0, 5);
     assert.deepEqual((await turn("list files", { before: cut })).calls, [[["list_files", {}]]]);

@@ -64,7 +64,7 @@ test("files of unsupported types are named instead", async () => {
   }
 });
 
-test("a blob that is gone leaves a gap that says so", async () => {
+test("a missing blob leaves a named gap", async () => {
   const gone = (): Promise<Uint8Array> => Promise.reject(new SkeinError("not-found", "no such blob"));
   const image: UserBlock = { type: "image", blob: "h", mediaType: "image/png" };
   const parts = opening("openai", { part: "message", role: "user", content: [image] });

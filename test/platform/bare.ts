@@ -5,12 +5,12 @@ import { skipVariable } from "../runner/test-file.ts";
 /** Titles of tests, by what they need. */
 export const needed: Readonly<Record<string, readonly string[]>> = {
   "/proc: without it an ended process is not told from a running one of another machine": [
-    "a process is gone once it has ended, and one of another machine is not known to be",
-    "is held by one at a time, and taken over from a process that is gone by one alone",
+    "an ended process is recognized, and one of another machine is unknown",
+    "is held by one process at a time, and one process takes it over from a dead one",
   ],
   "/proc: the test itself lists processes": [
-    "the whole process group is gone afterwards, however stubborn",
-    "say what is wrong, and leave nothing running",
+    "the whole process group is killed at the end, however stubborn",
+    "report the failure, and leave nothing running",
     "take the good ones with them: opening is all or nothing",
     "many large uploads at once take little memory, and leave nothing when they break off",
   ],

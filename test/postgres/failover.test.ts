@@ -8,7 +8,7 @@ import { noPostgres } from "./place.ts";
 const skip = await noPostgres();
 
 test(
-  "a synchronous failover loses nothing; an asynchronous one reports what it lost",
+  "a synchronous failover loses nothing; an asynchronous one reports the loss",
   { skip, timeout: 120_000 },
   async (t) => {
     const seed = freshSeed();

@@ -26,7 +26,7 @@ suite("a pooler before PostgreSQL", { skip }, () => {
     await sql.end({ timeout: 1 });
   });
 
-  test("gives the next transaction another connection, without what was prepared or set", async () => {
+  test("gives the next transaction another connection, without prepared statements", async () => {
     await using pooler = await poolerOf(2);
     const [one, other] = [await client(pooler, { max: 1 }), await client(pooler, { max: 1 })];
     // Both connections are made, and rest.

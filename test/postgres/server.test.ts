@@ -17,7 +17,7 @@ const skip = await noPostgres();
 const goneMsMax = 10_000;
 
 suite("a server of the tests", { skip, concurrency: 2 }, () => {
-  test("is killed and started again, and what it acknowledged is there", async () => {
+  test("after a kill and restart, acknowledged writes are there", async () => {
     await using server = await startPostgres({ inMemory: true, settings: { work_mem: "7MB" } });
     const settings = "fsync synchronous_commit full_page_writes server_encoding work_mem".split(" ");
     const shown = await ask(

@@ -31,7 +31,7 @@ test("routes that are not calls of the library are described too", () => {
   assert.deepEqual(others.toSorted(), wanted.map((id) => `server.${id}`).toSorted());
 });
 
-test("each says what it takes, what it gives, and how it is refused", () => {
+test("each names its parameters, results and errors", () => {
   for (const { operationId, parameters, responses } of described) {
     const names = parameters.map(({ name, in: where }) => `${where} ${name}`);
     assert.equal(new Set(names).size, names.length, operationId);

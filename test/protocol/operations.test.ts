@@ -33,7 +33,7 @@ test("every call of the library is an operation, or says why it cannot be one", 
   assert.deepEqual(told.toSorted(), [...calls, ...ofTickets, ...ofMachine].toSorted());
 });
 
-test("every verb of the command line is an operation, or says what stands for it", async () => {
+test("every verb of the command line is an operation, or names its replacement", async () => {
   const verbs = await verbNames();
   const missing = verbs.filter((verb) => {
     const named = [`engine.${verb}`, `session.${verb}`].some((id) =>
@@ -65,7 +65,7 @@ test("no two operations have one address, and each is named by its own call", ()
   }
 });
 
-test("what stands in a query is read as it was written", () => {
+test("values of a query string are read as written", () => {
   const given = {
     status: ["open", "closed"],
     labels: { team: "web" },

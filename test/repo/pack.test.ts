@@ -47,7 +47,7 @@ suite("the packed package, installed in an empty folder", () => {
   });
   after(() => rmSync(scratch, { recursive: true }));
 
-  test("holds what runs and what is read, not the sources", () => {
+  test("holds the program and the docs, not the sources", () => {
     for (const path of [
       "dist/index.js",
       "dist/index.d.ts",

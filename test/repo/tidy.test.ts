@@ -23,7 +23,7 @@ test("all code keeps the rules of size, naming and shape", () => {
   assertKept(readSources(...code), ...everywhere);
 });
 
-test("src speaks the words of the glossary, and every file says what it is", () => {
+test("src uses the words of the glossary, and every file describes itself", () => {
   assertKept(readSources("src"), tidy.avoidedWord, tidy.wholeZod, tidy.header);
 });
 
@@ -115,7 +115,7 @@ test("no enum, namespace, default export or star export", () => {
   }
 });
 
-test("zod is imported so that a bundle takes what it needs", () => {
+test("zod is imported so that bundles can drop unused parts", () => {
   const bad = 'import { z } from "zod";';
   for (const good of [
     'import * as z from "zod";',

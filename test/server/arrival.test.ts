@@ -59,7 +59,7 @@ test("bytes have time for as long as they keep the pace, and while it is we who 
   assert.deepEqual(late, ["upload too slow: less than 65536 bytes in 30 seconds"]);
 });
 
-test("what is answered before it is in has its time in all again; what is in has none", () => {
+test("an early response gets a new time limit; a complete request has none", () => {
   const early = slowly();
   early.arrivals.pace(early.request);
   early.arrivals.end(early.request);

@@ -259,7 +259,7 @@ test("a page logs in once; its cookie opens what the token opens, to its own pag
   assert.equal(codeOf(await authorizer.authorize(incoming({ cookie }), read)), "unauthorized");
 });
 
-test("a cookie opens nothing once it is over, elsewhere, or when it was touched", async () => {
+test("an expired, foreign or altered cookie opens nothing", async () => {
   await using place = gated({ cookieKey: new Uint8Array(32).fill(7) });
   const { authorizer, engine, world, again } = place;
   const { token } = await engine.addToken({ scopes: ["read"] });

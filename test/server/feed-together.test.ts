@@ -86,7 +86,7 @@ const settled = async (): Promise<void> => {
   for (let count = 0; count < 20; count++) await turn();
 };
 
-test("what is new is read once for all who have caught up, with a filter or without", async () => {
+test("new events are read once for all readers that have caught up, filtered or not", async () => {
   let reads = 0;
   await using place = placeWith(({ feed }) => ({
     feed(...asked) {

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Problem } from "../../src/protocol/problem.ts";
 import { served } from "./served.ts";
 
-test("a damaged bundle is wrong input, wherever it is damaged, and says what is wrong with it", async () => {
+test("a damaged bundle is invalid input, wherever the damage is, and the error names it", async () => {
   await using from = await served();
   await using to = await served();
   const session = await from.engine.open({ objective: "Travel" });

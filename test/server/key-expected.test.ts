@@ -42,7 +42,7 @@ const expecting = async (session: Session): Promise<Record<string, string>> => (
   "if-match": `"${(await session.head()).seq}"`,
 });
 
-test("what was deleted or moved away is known by its key, wherever it was expected", async () => {
+test("the key finds a deleted or moved session, whatever was expected", async () => {
   const deleted = await twice("engine.delete", async (session) => ({ headers: await expecting(session) }));
   assert.deepEqual(
     deleted.map(({ status }) => status),

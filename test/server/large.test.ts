@@ -107,7 +107,7 @@ interface FeedPage {
 const framesIn = (text: string): { readonly id: string; readonly event: string }[] =>
   [...text.matchAll(/^id: (.*)\nevent: (.*)$/gm)].map(([, id = "", event = ""]) => ({ id, event }));
 
-test("what can only be given whole is refused where it is too much, and the rest can be read", async (t) => {
+test("results that are only whole are refused above the limit, and the rest can be read", async (t) => {
   await using place = await served();
   const { engine } = place;
   const session = await engine.open({ objective: "Much" });

@@ -19,7 +19,7 @@ suite("under load", { concurrency: 2 }, () => {
     assert.ok(counts.cuts >= 20 && counts.torn >= 5, JSON.stringify(counts));
   });
 
-  test("a stream that waits costs less than 100 KiB, and hears of what comes", async (t) => {
+  test("a waiting stream costs less than 100 KiB, and gets new events", async (t) => {
     const { problems, ...counts } = await idleStreams(150);
     t.diagnostic(JSON.stringify(counts));
     assert.deepEqual(problems, []);

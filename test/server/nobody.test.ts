@@ -169,7 +169,7 @@ suite("behind a server with two tenants", () => {
     assert.deepEqual(await statuses(), is);
   });
 
-  test("no route lets in a token without its scope, whether what it asks for exists or not", async () => {
+  test("every route refuses a token without its scope, whether the target exists or not", async () => {
     const tokens = new Map(
       await Promise.all(
         scopes.map(async (scope) => {

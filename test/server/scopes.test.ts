@@ -14,7 +14,7 @@ const refusal = ({ status, body }: Answered): string =>
 /** Stands in what others have said, recorded and had remembered. */
 const canary = "canary-4711";
 
-test("a write-only token sees only the results of its own input", async () => {
+test("a write-only token sees only the results of its input", async () => {
   await using place = await served({ lines: Array.from({ length: 9 }, () => "Done.") });
   const { engine } = place;
   const write = await tokenOf(place, "write");

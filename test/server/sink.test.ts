@@ -80,7 +80,7 @@ test("a reader that is slow falls back to reading, and misses nothing", async ()
   socket.destroy();
 });
 
-test("what is written and what is shared in one turn comes in that order", async () => {
+test("written and shared data of one turn keep that order", async () => {
   const server = createServer((_, response) => {
     const sink = openSink(response, {}, new AbortController().signal);
     const few = (turn: number): void => {

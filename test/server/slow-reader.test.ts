@@ -105,7 +105,7 @@ test("of a family among others a slow reader has every event once, too", async (
   }
 });
 
-test("once a reader is gone, nothing more is read for it", async (t) => {
+test("when a reader is closed, reading for it stops", async (t) => {
   await using place = inMemory();
   const { engine } = place;
   const session = await filled(engine, 20);

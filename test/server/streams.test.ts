@@ -39,7 +39,7 @@ async function take(
 /** An id is the position, and digits of the hash. */
 const positionOf = (id: string | undefined): string | undefined => id?.replace(/\.[0-9a-f]{16}$/, "");
 
-test("a stream gives what there is and then what comes, each with its position as its id", async () => {
+test("a stream sends stored events, then new ones, each with its position as its id", async () => {
   await using place = await served();
   const session = await place.engine.open({ objective: "Stream" });
   const path = `/v1/sessions/${session.id}/events`;

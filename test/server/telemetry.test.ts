@@ -219,7 +219,7 @@ test("the newest spans wait for an unreachable collector, which is reported once
   assert.deepEqual(place.received.flatMap(idsIn), expected);
 });
 
-test("spans wait for a collector that cannot be reached, and what it refuses is not sent again", async () => {
+test("spans wait for an unreachable collector, and refused ones are not sent again", async () => {
   const down = await collector(() => 200);
   await down[Symbol.asyncDispose]();
   const service = { name: "skein", version: "1" };

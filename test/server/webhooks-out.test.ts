@@ -115,7 +115,7 @@ test("the next server sends what the last did not, and nothing twice", async () 
   assert.equal((await engine.hooks())[0]?.delivered, 3);
 });
 
-test("what is not taken is tried again, in order, under the same delivery", async () => {
+test("a failed delivery is retried, in order, under the same delivery id", async () => {
   // Redirects are not followed: they count as not taken.
   const answers = [500, 302, 404, 200];
   await using place = await receiver((count) => answers[count - 1] ?? 204);
@@ -169,7 +169,7 @@ test("webhooks list their current error and the time of the next attempt", async
   await again.stop();
 });
 
-test("any process finds what a hook waits for, by what is written down", async () => {
+test("any process computes a webhook's backlog from the log", async () => {
   await using place = await receiver((count) => (count === 2 ? 503 : 200));
   await using engine = engineOn();
   const context = internalsOf(engine);

@@ -108,7 +108,7 @@ async function erase(store: Store, session: LogId, seqs: readonly number[]): Pro
   }
 }
 
-test("of what is erased in several rounds nothing is left, and all else is found and read", async (t) => {
+test("after several rounds nothing of the erased contents is left, and the rest is found", async (t) => {
   const seed = freshSeed();
   t.diagnostic(`seed ${seed}`);
   const random = makeRandom(seed);
@@ -223,7 +223,7 @@ async function itemsOf(store: Store, session: SessionId): Promise<readonly (read
   return (await store.query(sql, { limit: 100, bytesMax: 1_000_000, timeoutMs: 10_000 })).rows;
 }
 
-test("titles, items, blobs and what is packed lose it too, for all who share it", async (t) => {
+test("titles, items, blobs and packed records lose it too, for all who share it", async (t) => {
   const seed = freshSeed();
   t.diagnostic(`seed ${seed}`);
   const random = makeRandom(seed);
@@ -349,7 +349,7 @@ test("an erasure during a scrub is due for the next scrub", async () => {
   remove();
 });
 
-test("copies that SQLite leaves between rows are gone, and nothing else is", async () => {
+test("copies that SQLite leaves between rows are overwritten, and nothing else is", async () => {
   const { path, remove } = newPath();
   const store = await opens(path);
   // The same rows in the same order leave the same copies.

@@ -27,7 +27,7 @@ const part = (drafts = 1, more: Partial<Part> = {}): Part => ({
 const parts = (count: number, drafts: number): Part[] =>
   Array.from({ length: count }, (_, log) => part(drafts, { session: `ses_${log}` as SessionId }));
 
-test("a log agrees with what is expected of it", () => {
+test("a log meets its expectation", () => {
   const head = [3, "hash"] as const;
   const none = [0, undefined] as const;
   const rows: readonly (readonly [Expect, boolean, boolean])[] = [

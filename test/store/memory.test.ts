@@ -66,7 +66,7 @@ test("the id of a deleted session is not used again, even when nothing is left o
   assert.deepEqual(await store.append([fork(0)]), { kind: "conflict", session: idOf(0), headSeq: 0 });
 });
 
-test("what is given out cannot be used to change what is kept", async () => {
+test("a returned value cannot change the stored one", async () => {
   const store = memoryStore({ world, workspace });
   const labels: Record<string, string> = { team: "blue" };
   await store.append([{ ...fork(0), index: { ...index, labels } }]);
@@ -78,7 +78,7 @@ test("what is given out cannot be used to change what is kept", async () => {
   assert.throws(() => void ((record as { body: string }).body = "changed"), TypeError);
 });
 
-test("the memory store has no SQL and says what to do instead", async () => {
+test("the memory store has no SQL, and names the alternative", async () => {
   const store = memoryStore({ world, workspace });
   const refused = { code: "refused", message: "a store in memory has no SQL queries", hint: /in a file/ };
   await assert.rejects(store.query("select 1", { limit: 1, bytesMax: 1_000_000, timeoutMs: 1_000 }), refused);
@@ -106,7 +106,7 @@ test("cursors and positions of another make are refused as invalid", async () =>
   await assert.rejects(store.feed("elsewhere", 1), { code: "invalid" });
 });
 
-test("what was typed as one word must stand together", async () => {
+test("the parts of one typed word must stand together", async () => {
   const store = memoryStore({ world, workspace });
   const texts = ["version v2.10 is out", "10 of v2", "v2 100"];
   const drafts = texts.map((content) => draftOf({ content }, digest));

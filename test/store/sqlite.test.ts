@@ -338,7 +338,7 @@ test("after it was closed everything is unavailable, and closing again is nothin
   for (const call of calls) await assert.rejects(call(), { code: "unavailable" });
 });
 
-test("what was asked before closing is still answered", async () => {
+test("calls made before closing are answered", async () => {
   const { path, remove } = newPath();
   const store = await opens(path);
   const answers: Promise<Outcome>[] = Array.from({ length: 30 }, (_, place) =>

@@ -16,7 +16,7 @@ const planOf = (text: string) => parsePlan(text, { file: "plan.md" });
 const short = (rows: readonly TicketRow[]) => rows.map(({ ticket, status, why }) => [ticket, status, why]);
 
 describe("the lock over worktrees", () => {
-  test("is held by one at a time, and taken over from a process that is gone by one alone", async () => {
+  test("is held by one process at a time, and one process takes it over from a dead one", async () => {
     using place = newRepository();
     const world = realWorld();
     const path = join(place.top, "lock");
@@ -55,7 +55,7 @@ test("two that run a plan with worktrees at once leave each other's alone", asyn
   assert.equal(calls.length, 4);
 });
 
-describe("a ticket that is begun and whose worktree is gone", () => {
+describe("a started ticket whose worktree is missing", () => {
   const interrupted = async (repository: ReturnType<typeof newRepository>) => {
     const stop = new AbortController();
     // An interrupted run may or may not have asked again: what comes next is told by what has been done.
@@ -88,7 +88,7 @@ describe("a ticket that is begun and whose worktree is gone", () => {
       assert.deepEqual(repository.subjects("skein/plan/a"), ["ticket a: Alpha"]);
     });
 
-  test("is blocked when its branch is gone too or its worktree half made; nothing is removed", async () => {
+  test("is blocked when its branch is missing or its worktree incomplete; nothing is removed", async () => {
     using repository = newRepository();
     const { engine, run } = await interrupted(repository);
     await using _ = engine;
@@ -107,7 +107,7 @@ describe("a ticket that is begun and whose worktree is gone", () => {
     assert.deepEqual(short(await run()), [["a", "done", null]]);
   });
 
-  test("a folder that is no longer a worktree is not used as one", async () => {
+  test("a folder that is not a worktree any more is not used as one", async () => {
     using repository = newRepository();
     const { engine, run } = await interrupted(repository);
     await using _ = engine;

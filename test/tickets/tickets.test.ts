@@ -150,7 +150,7 @@ describe("a plan without worktrees", () => {
     assert.deepEqual([await of(0), await of(1)], [{ steps: 2 }, { steps: 1 }]);
   });
 
-  test("what changed in the plan counts for tickets not begun; others keep what they have", async () => {
+  test("changes in the plan apply to tickets not started; others keep theirs", async () => {
     using repository = newRepository();
     const { models, calls } = answering({});
     await using engine = await openEngine({ store: kind().place(), models });
@@ -227,7 +227,7 @@ describe("a plan without worktrees", () => {
 describe("a plan with worktrees", () => {
   const write = (path: string, text: string): Line => then([use("write_file", { path, text })], "Written.");
 
-  test("has a branch a ticket that begins with the work before it, and commits what is left", async () => {
+  test("a ticket's branch begins with the work before it, and leftovers are committed", async () => {
     using repository = newRepository();
     const by = {
       Alpha: write("a.txt", "alpha\n"),

@@ -65,7 +65,7 @@ test("a query gives columns and rows, and says when there are more", async () =>
   assert.match((await query(tools, "SELECT name FROM pragma_table_info('rate')")).text, /\["value"\]$/);
 });
 
-test("what is large is cut", async () => {
+test("large results are cut", async () => {
   await using place = await openPlace();
   const tools = await place.open({});
   const long = await query(tools, "SELECT printf('%.*c', 100000000, 'x') AS x");
@@ -114,7 +114,7 @@ test("bound for reading, nothing can be written, and no other file can be reache
   assert.equal((await query(tools, "SELECT count(*) AS n FROM rate")).text, '["n"]\n[2]');
 });
 
-test("bound for writing, a statement changes what it says, and still reaches no other file", async () => {
+test("bound for writing, a statement can write, and still reaches no other file", async () => {
   await using place = await openPlace();
   const tools = await place.open({ mode: "write" });
   assert.equal(tools[0]?.effect, "unsafe");

@@ -28,7 +28,7 @@ for (const name of ["mkdir", "open", "rename", "rm", "rmdir", "symlink"] as cons
 }
 syncBuiltinESMExports();
 
-test("whatever step it is cut off at, what is left can be finished", async () => {
+test("interrupted at any step, the restore can be finished", async () => {
   const edits = fc.array(anEdit, { minLength: 4, maxLength: 12 });
   const seen = { untouched: 0, midway: 0, done: 0 };
   await fc.assert(

@@ -109,7 +109,7 @@ suite("changes between two scans", () => {
     assert.deepEqual(await changesOf(await watch.begin(calls, { blobs })), []);
   });
 
-  test("what is not stored is reported: a tree that is too large", async () => {
+  test("a tree that is too large is reported as not stored", async () => {
     await using folder = await openFolder();
     await writeFile(join(folder.path, "large"), "");
     await truncate(join(folder.path, "large"), 300_000_000);

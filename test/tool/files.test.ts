@@ -72,7 +72,7 @@ describe("reading", () => {
     assert.equal(whole, `${text}\n`);
   });
 
-  test("a line longer than what is read at once is cut, and says so", async () => {
+  test("a line longer than the read limit is cut, and marked", async () => {
     await using place = await openPlace({ "one.json": `${"€".repeat(100_000)}\nnext` });
     const { text } = await callTool(place.tools, "read_file", { path: "one.json" });
     assert.match(text, /^€{43690}\n\[line 1 was cut; continue with fromLine 2\]$/);
@@ -125,7 +125,7 @@ describe("writing", () => {
     assert.deepEqual(await readdir(place.root), ["a.txt"]);
   });
 
-  test("a directory is not written over, and what is bound for reading has no tools that write", async () => {
+  test("a directory is not overwritten, and a read binding has no tools that write", async () => {
     await using place = await openPlace({ "d/a.txt": "" });
     assert.equal(
       await failure(callTool(place.tools, "write_file", { path: "d", text: "" })),
@@ -232,7 +232,7 @@ const inputs = {
   grep_files: (path: string) => ({ path, pattern: "." }),
 };
 
-describe("outside of what is bound", () => {
+describe("paths outside of the bindings", () => {
   test("no path leads there: not by .., not from the root, not by links", async () => {
     await using place = await openPlace({ "in/a.txt": "a" });
     await symlink("../outside", join(place.root, "folder"));
@@ -267,7 +267,7 @@ describe("outside of what is bound", () => {
     assert.deepEqual(all, [{ text: "no line matches" }, { text: "in/a.txt" }]);
   });
 
-  test("links that stay inside may be used, and a bound link is what it leads to", async () => {
+  test("links that stay inside are followed, and a bound link is its target", async () => {
     await using place = await openPlace({ "in/a.txt": "a" });
     await symlink("in", join(place.root, "also"));
     await symlink(place.root, `${place.root}-link`);

@@ -196,7 +196,7 @@ describe("over stdio", () => {
     assert.match(await reading, /^unavailable: .*did not respond to the call: it ended with exit code 5$/);
   });
 
-  test("the whole process group is gone afterwards, however stubborn", async () => {
+  test("the whole process group is killed at the end, however stubborn", async () => {
     await using place = await openServers(stdio("stubborn"));
     const [leader = 0] = place.pids;
     assert.equal((await groupOf(leader)).length, 2);
@@ -206,7 +206,7 @@ describe("over stdio", () => {
 });
 
 describe("servers that do not work", () => {
-  test("say what is wrong, and leave nothing running", async () => {
+  test("report the failure, and leave nothing running", async () => {
     const quick = { options: { openMs: 1_500 } };
     const cases: readonly [Partial<StoredBinding>, RegExp][] = [
       [{ command: ["/nonexistent/server"] }, /^unavailable: .* "srv": cannot start: .*ENOENT/],

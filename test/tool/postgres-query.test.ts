@@ -35,7 +35,7 @@ suite("a bound PostgreSQL", { skip: await noPostgres() }, () => {
   ): Promise<StatementRows> => database.query(sql, { rowsMax: 2, timeoutMs: 20_000, signal });
   const lost = { code: "unavailable", message: /^books: / };
 
-  test("gives rows, says what is wrong, and takes one statement at a time", async () => {
+  test("returns rows, reports errors, and takes one statement at a time", async () => {
     await using database = open();
     const { columns, rows, isMore } = await ask(database, "SELECT n, 'x' AS x FROM generate_series(1, 5) n");
     assert.deepEqual(

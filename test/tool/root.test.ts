@@ -144,7 +144,7 @@ test("roots are listed by name, with their access", () => {
   assert.equal(spotOf(roots, roots[0] as Root, []).shown, ".");
 });
 
-test("a directory is opened as what it is, and a file may be missing", async () => {
+test("a directory is opened by its type, and a file may be missing", async () => {
   using here = place();
   const link = join(here.base, "link");
   symlinkSync(here.bound, link);

@@ -219,7 +219,7 @@ describe("a binding inside of a writable one", { skip }, () => {
     assert.deepEqual(await readdir(place.work), ["old"]);
   });
 
-  test("what was mounted is compared with what was checked", async () => {
+  test("the mounted directory is compared with the checked one", async () => {
     await using place = await openPlace();
     // Swaps the directory in the moment between the check and the mount.
     const swapping = {

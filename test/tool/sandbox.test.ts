@@ -246,7 +246,7 @@ describe("a sandboxed shell", { skip }, () => {
     assert.match((await excessOf(folder.path)) ?? "", /more than 2147483648 bytes of memory/);
   });
 
-  test("refuses what was replaced by a link, and what no sandbox can show", async () => {
+  test("refuses a path replaced by a link, and paths that a sandbox cannot show", async () => {
     await using place = await openPlace();
     await rename(place.writable, `${place.writable}-moved`);
     await symlink(place.outside, place.writable);
@@ -259,7 +259,7 @@ describe("a sandboxed shell", { skip }, () => {
     }
   });
 
-  test("without bubblewrap it refuses, and says what to install", async () => {
+  test("without bubblewrap it refuses, and names the package to install", async () => {
     await using folder = await openFolder();
     const nothing: McpWorld = {
       ...world,

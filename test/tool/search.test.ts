@@ -48,7 +48,7 @@ test("globs match as people expect", () => {
   assert.throws(() => globMatcher(""), /1 to 500 characters/);
 });
 
-test("files are found by name, and what is large and seldom meant is left out", async () => {
+test("files are found by name, and large and generated ones are left out", async () => {
   await using tree = await openTree({
     "a.ts": "",
     "src/b.ts": "",
@@ -75,7 +75,7 @@ test("more than a thousand found files are cut, and it says so", async () => {
   assert.match(listed.text, /\nf0999\n\[and 1 more\]$/);
 });
 
-test("lines are searched, with what is too large or not text left out", async () => {
+test("lines are searched, without large and binary files", async () => {
   await using tree = await openTree({
     "a.ts": "const rate = 4.1;\r\nconst Rate = 4.2;\n",
     "b.md": "the rate\n\nis high",

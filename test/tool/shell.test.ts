@@ -61,7 +61,7 @@ test("a command line runs in the bound directory and says how it ended", async (
   });
 });
 
-test("the environment is small, secrets are in it by name, and are not in what comes back", async () => {
+test("the environment is small, has secrets by name, and hides them in the output", async () => {
   await using shell = await openShell();
   process.env["SKEIN_TEST_LEAK"] = "leak";
   const { text } = await shell.run("env | grep -v ^_= | grep -v ^PWD= | sort; echo $TOKEN | wc -c");
@@ -131,7 +131,7 @@ test("head and tail are cut between characters, and nothing is lost before that"
   }
 });
 
-test("what takes too long is ended with everything it started, and says what it had printed", async () => {
+test("a command that takes too long is killed with its children, and its output is kept", async () => {
   await using shell = await openShell();
   const { text, isError, detail } = await shell.run(
     "echo $$; (sleep 300 & echo $!; exec sleep 300) & trap '' TERM INT HUP; sleep 300 & echo $!; wait",
@@ -160,7 +160,7 @@ test("an interrupt ends it at once", async () => {
   assert.ok(await isGone(Number(pid)));
 });
 
-test("what is left in the background is ended, and what got away is not waited for", async () => {
+test("background processes are killed, and escaped ones are not awaited", async () => {
   await using shell = await openShell();
   const background = await shell.run("sleep 300 & echo $!");
   assert.ok(await isGone(Number(background.text)));

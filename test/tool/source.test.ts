@@ -99,7 +99,7 @@ test("an unknown tool is refused, with the nearest name", async () => {
   });
 });
 
-test("when one binding cannot be used, what was started for the others is ended", async () => {
+test("when one binding fails, the started servers of the others are stopped", async () => {
   const pids: number[] = [];
   const noting: typeof world = {
     ...world,

@@ -44,7 +44,7 @@ test("a file that grows while it is read is read up to its size at the start", a
   assert.equal(session.plan.entries.length, 2);
 });
 
-test("a database in a transaction is reported as locked, and read once it is free", async () => {
+test("a database in a transaction is reported as locked, and read after it ends", async () => {
   const path = join(folder, "opencode.db");
   writeFileSync(path, opencodeDatabase(folder));
   const writer = new DatabaseSync(path);

@@ -184,7 +184,7 @@ for (const tool of ["claude-code", "codex", "opencode", "pi"] as const)
     assert.deepEqual([there.status, there.origin, there.added], ["new", null, 8]);
   });
 
-test("claude-code: going back into the written part gives a session that counts what is new", async () => {
+test("claude-code: going back into the written part gives a session that counts only new turns", async () => {
   await using place = inMemory();
   const { engine } = place;
   const { session, path, text } = await exported(engine, "claude-code");
@@ -255,7 +255,7 @@ test("a fork by Codex of an export is recognized, and one of a rollout counts it
   assert.equal(readFileSync(copy, "utf8").includes(id), true);
 });
 
-test("a mark that names no position of a session here is no mark", async () => {
+test("a mark that names no position of a session here is ignored", async () => {
   await using place = inMemory();
   const { engine } = place;
   const { session, path, text } = await exported(engine, "claude-code");

@@ -71,7 +71,7 @@ test("lines: spliced records are parted, what lies between is reported, bad byte
   assert.deepEqual(
     damage.map(([from, to, reason]) => [bytes.toString("latin1", from, to).slice(0, 7), reason]),
     [
-      ["rubbish", "no valid JSON"],
+      ["rubbish", "invalid JSON"],
       ['{"d":"\u00ff', "invalid UTF-8, replaced"],
     ],
   );
@@ -108,7 +108,7 @@ test("elements: a text that is not a document, and an element that does not pars
     bad.records.map(([, , value]) => value),
     [1, 2],
   );
-  assert.deepEqual(bad.damage, [[3, 7, "no valid JSON"]]);
+  assert.deepEqual(bad.damage, [[3, 7, "invalid JSON"]]);
 });
 
 test("a collector gives up beyond 64 MB, knows how much there was, and begins anew", () => {

@@ -236,7 +236,7 @@ async function begin(
   if (hello?.protocolVersion !== 1)
     throw new RpcError(
       rpcCode.internal,
-      `it speaks version ${JSON.stringify(hello?.protocolVersion)}, not 1`,
+      `protocol version: expected 1, got ${JSON.stringify(hello?.protocolVersion)}`,
     );
   const place = { cwd, mcpServers: [] };
   const { loadSession, sessionCapabilities } = hello.agentCapabilities ?? {};
@@ -256,7 +256,7 @@ async function begin(
     configOptions?: readonly { id?: unknown; category?: unknown }[] | null;
   } | null;
   if (typeof made?.sessionId !== "string")
-    throw new RpcError(rpcCode.internal, "session/new gave no session");
+    throw new RpcError(rpcCode.internal, "session/new returned no sessionId");
   const option = made.configOptions?.find(({ category }) => category === "model");
   if (model !== undefined && option !== undefined) {
     const set = { sessionId: made.sessionId, configId: option.id, value: model };

@@ -312,7 +312,7 @@ interface GivenChannels {
   readonly isFork: boolean;
 }
 
-type Dumped = Awaited<ReturnType<Thread["readValue"]>>;
+type SerializedValue = Awaited<ReturnType<Thread["readValue"]>>;
 
 /** Where other checkpoints have a channel at this version: a copy does not name the one it is of. */
 function sameVersion(thread: Thread, ns: string, name: string, version: unknown): ChannelPointer[] {
@@ -329,7 +329,7 @@ function sameVersion(thread: Thread, ns: string, name: string, version: unknown)
 async function equalPlace(
   thread: Thread,
   places: readonly (ChannelPointer | undefined)[],
-  value: Dumped,
+  value: SerializedValue,
 ): Promise<ChannelPointer | undefined> {
   for (const place of places) {
     if (place === undefined) continue;

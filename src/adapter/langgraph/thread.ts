@@ -9,7 +9,7 @@
 import { makeCache } from "../../core/cache.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { Drawer, DrawerAppend, DrawerRecord, StoredDrawerRecord } from "../drawer.ts";
-import { charsOf, isList, type StoredValue, type Typed, type ValuePlace } from "./value.ts";
+import { charsOf, isList, type StoredValue, type TypedText, type ValuePlace } from "./value.ts";
 
 /** What a checkpoint's record holds. */
 export interface CheckpointRecord {
@@ -17,8 +17,8 @@ export interface CheckpointRecord {
   readonly id: string;
   readonly parent?: string;
   /** The checkpoint without its values. */
-  readonly checkpoint: Typed;
-  readonly metadata: Typed;
+  readonly checkpoint: TypedText;
+  readonly metadata: TypedText;
   /** The channels that have a value: written here, or a place where it was written before. */
   readonly channels: readonly ChannelEntry[];
 }
@@ -35,7 +35,7 @@ export interface WritesRecord {
   readonly ns: string;
   readonly id: string;
   readonly task: string;
-  readonly writes: readonly (readonly [index: number, channel: string, value: Typed])[];
+  readonly writes: readonly (readonly [index: number, channel: string, value: TypedText])[];
 }
 
 /** Where the value of a channel is. */
@@ -83,7 +83,7 @@ export interface ReadWrite {
   readonly task: string;
   readonly index: number;
   readonly channel: string;
-  readonly value: Typed;
+  readonly value: TypedText;
 }
 
 /** Lists and records that are cached for each thread, at least. */
@@ -163,7 +163,7 @@ export class Thread {
   /** A stored value: whole, or the elements of a list. */
   async readValue(
     at: ValuePlace,
-  ): Promise<{ readonly whole: Typed } | { readonly items: readonly string[] }> {
+  ): Promise<{ readonly whole: TypedText } | { readonly items: readonly string[] }> {
     const known = this.#lists.get(placeKey(at));
     if (known !== undefined) return { items: known };
     // From the newest part back to the whole list, then forward again: a chain may be long.

@@ -9,7 +9,7 @@ import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
 export type Serializer = BaseCheckpointSaver["serde"];
 
 /** Type and text; bytes that are no text are Base64, with a 1 behind. */
-export type Typed = readonly [type: string, text: string, base64?: 1];
+export type TypedText = readonly [type: string, text: string, base64?: 1];
 
 /** Where a value was written: the record, and its number among the values there. */
 export interface ValuePlace {
@@ -26,14 +26,14 @@ export interface ListValue {
 }
 
 /** A value in a record. */
-export type StoredValue = { readonly whole: Typed } | ListValue;
+export type StoredValue = { readonly whole: TypedText } | ListValue;
 
 export const isList = (value: StoredValue): value is ListValue => "items" in value;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Serializes a value. */
-export async function dump(serde: Serializer, value: unknown): Promise<Typed> {
+export async function dump(serde: Serializer, value: unknown): Promise<TypedText> {
   const [type, bytes] = await serde.dumpsTyped(value);
   try {
     if (type !== "bytes") return [type, utf8.decode(bytes)];
@@ -44,7 +44,7 @@ export async function dump(serde: Serializer, value: unknown): Promise<Typed> {
 }
 
 /** The value that `dump` was given. */
-export async function load(serde: Serializer, [type, text, base64]: Typed): Promise<unknown> {
+export async function load(serde: Serializer, [type, text, base64]: TypedText): Promise<unknown> {
   const data = base64 === 1 ? Uint8Array.from(Buffer.from(text, "base64")) : text;
   return (await serde.loadsTyped(type, data)) as unknown;
 }

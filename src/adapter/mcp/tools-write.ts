@@ -138,7 +138,7 @@ export const sessionHandoff = tool("session_handoff", {
   title: "Write a handoff",
   description:
     "Writes the document that the next session or agent starts from: decisions, open tasks, files, what " +
-    "failed. The session's log keeps it; until something is said, the same one is returned.",
+    "failed. The session's log keeps it; until the session has new content, the same one is returned.",
   scopes: ["read", "write"],
   hints: { idempotentHint: true },
   untrusted: true,

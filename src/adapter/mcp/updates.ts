@@ -8,11 +8,11 @@ import { internalsOf } from "../../runtime/engine/internals.ts";
 import { uriOf } from "./output.ts";
 
 /** A resource that changed; null: the list of sessions has more or fewer of them. */
-export type Changed = (uri: string | null) => void;
+export type ChangeListener = (uri: string | null) => void;
 
 export interface Updates {
   /** Until the returned function is called. */
-  subscribe(changed: Changed): () => void;
+  subscribe(changed: ChangeListener): () => void;
 }
 
 const pageEvents = 200;
@@ -21,7 +21,7 @@ const againMs = 1_000;
 
 export function makeUpdates(engine: Engine, trouble: (error: unknown) => void): Updates {
   const { store, world } = internalsOf(engine);
-  const subscribers = new Set<Changed>();
+  const subscribers = new Set<ChangeListener>();
   let over: AbortController | null = null;
 
   async function follow(signal: AbortSignal): Promise<void> {
@@ -68,7 +68,7 @@ export function makeUpdates(engine: Engine, trouble: (error: unknown) => void): 
   return {
     subscribe(changed) {
       // One function may subscribe twice.
-      const own: Changed = (uri) => changed(uri);
+      const own: ChangeListener = (uri) => changed(uri);
       subscribers.add(own);
       if (over === null) {
         over = new AbortController();

@@ -156,7 +156,7 @@ export class SkeinSession
         const result = open.history.resultOf(seqs.at(-1) ?? 0);
         if (result !== "void") return result;
       }
-      throw new SkeinError("conflict", "the session is written by too many at once", {
+      throw new SkeinError("conflict", "the session has too many concurrent writers", {
         hint: "try again",
       });
     });
@@ -208,7 +208,7 @@ function record(noun: (typeof nouns)[number], change: HistoryChange, value: unkn
 const invalid = (what: string): SkeinError => new SkeinError("invalid", `applyHistoryTransaction: ${what}`);
 
 const reused = (): SkeinError =>
-  new SkeinError("conflict", "applyHistoryTransaction: operationId: it had another transaction", {
+  new SkeinError("conflict", "applyHistoryTransaction: operationId: used for another transaction", {
     hint: "use a new operationId",
   });
 

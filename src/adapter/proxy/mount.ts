@@ -142,7 +142,7 @@ async function pass(given: MountRequest, passing: PassedRequest): Promise<void> 
     done.status !== null && done.status >= 400 ? { kind: errorKind(done.status), message: "" } : null;
   const broken = said.error === null ? null : { kind: "failed", message: said.error };
   const cut =
-    said.isWhole || done.status === null ? null : { kind: "dropped", message: "the answer is not whole" };
+    said.isWhole || done.status === null ? null : { kind: "dropped", message: "the response is incomplete" };
   // A client may leave as soon as it has the last event.
   const isOver = said.isWhole && said.usage !== null;
   const error = (isOver ? null : done.error) ?? failed ?? broken ?? cut;

@@ -8,7 +8,7 @@ import { allMoved, movingText } from "../format/move-text.ts";
 import { storeExists } from "../open/open-engine.ts";
 import { oneLine, plural } from "../format/text.ts";
 import { verb, type VerbCall, type Options } from "../command/verb.ts";
-import { shownPlace } from "../../runtime/read/moved.ts";
+import { shownPlace } from "../../runtime/read/move-target.ts";
 
 const options = {
   to: {
@@ -42,7 +42,7 @@ export const migrate = verb({
   ],
   examples: [
     "skein migrate 4x8kz1 --to ~/archive.db  # to another store",
-    "skein migrate 4x8kz1 --model openai/gpt-5.2  # to another model",
+    "skein migrate 4x8kz1 --model openai/gpt-6-sol  # to another model",
     "skein migrate --all --to ~/team.db --dry-run  # what would move",
     "skein migrate --all --to postgres://skein@db/skein --wait 1m  # a whole store",
   ],

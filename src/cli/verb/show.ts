@@ -5,7 +5,7 @@ import { eventLine } from "../format/event-line.ts";
 import { stateLines } from "../format/state-lines.ts";
 import { count } from "../format/text.ts";
 import { verb } from "../command/verb.ts";
-import { whereTo } from "../../runtime/read/moved.ts";
+import { whereTo } from "../../runtime/read/move-target.ts";
 import type { SessionEvent } from "../../core/event.ts";
 
 const lastEvents = 8;

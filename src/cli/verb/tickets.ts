@@ -86,7 +86,7 @@ const takes = {
   status: ["name"],
 } as const satisfies Record<(typeof actions)[number], readonly (keyof typeof options)[]>;
 
-type Here = Pick<VerbCall, "out" | "engine" | "place" | "untilStopped"> & {
+type TicketsCall = Pick<VerbCall, "out" | "engine" | "place" | "untilStopped"> & {
   readonly options: OptionValues<typeof options>;
   readonly args: { readonly PLAN: string };
 };
@@ -108,12 +108,12 @@ async function readFileText(path: string): Promise<string> {
   throw new SkeinError("invalid", `${path}: longer than ${limit.contentBytesMax} bytes`);
 }
 
-async function showStatus({ out, engine }: Here, plan: Plan): Promise<void> {
+async function showStatus({ out, engine }: TicketsCall, plan: Plan): Promise<void> {
   const opened = await engine();
   await summary({ out }, await listTickets(opened, plan));
 }
 
-async function runAll(here: Here, plan: Plan): Promise<number> {
+async function runAll(here: TicketsCall, plan: Plan): Promise<number> {
   const { options: given, out, untilStopped } = here;
   const { agent, model, parallel, base, directory, retry } = given;
   await checkModelName(model);
@@ -152,7 +152,7 @@ async function runAll(here: Here, plan: Plan): Promise<number> {
 }
 
 /** Notes agents that are only names, with their line in the plan. */
-async function noteAgents({ out, options, args }: Here, engine: Engine, plan: Plan): Promise<void> {
+async function noteAgents({ out, options, args }: TicketsCall, engine: Engine, plan: Plan): Promise<void> {
   const defined = new Set((await engine.agents()).map(({ name }) => name));
   const file = args.PLAN === "-" ? "plan" : args.PLAN;
   const left = plan.tickets.filter(({ done }) => done !== true);
@@ -167,7 +167,7 @@ async function noteAgents({ out, options, args }: Here, engine: Engine, plan: Pl
 }
 
 /** An engine for a dry run; it does not create a missing store. */
-async function rehearsal({ engine, place }: Here): Promise<Engine> {
+async function rehearsal({ engine, place }: TicketsCall): Promise<Engine> {
   if (await storeExists(place)) return engine();
   const world = realWorld();
   const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
@@ -177,7 +177,7 @@ async function rehearsal({ engine, place }: Here): Promise<Engine> {
   return new Made({ store: memoryStore({ world, workspace }), world, models });
 }
 
-async function summary({ out }: Pick<Here, "out">, rows: readonly TicketRow[]): Promise<void> {
+async function summary({ out }: Pick<TicketsCall, "out">, rows: readonly TicketRow[]): Promise<void> {
   if (out.json) {
     for (const row of rows) await out.emit(row);
     return;
@@ -189,7 +189,11 @@ async function summary({ out }: Pick<Here, "out">, rows: readonly TicketRow[]): 
 }
 
 /** What to do about blocked or failed tickets. */
-async function tellMore({ out, args }: Here, engine: Engine, rows: readonly TicketRow[]): Promise<void> {
+async function tellMore(
+  { out, args }: TicketsCall,
+  engine: Engine,
+  rows: readonly TicketRow[],
+): Promise<void> {
   for (const { ticket, status, session, why } of rows) {
     if (status !== "blocked") continue;
     out.note(`${out.yellow(ticket)} is blocked: ${why ?? ""}`);

@@ -132,10 +132,12 @@ const takes: Readonly<Record<(typeof actions)[number], readonly Name[]>> = {
   remove: [],
   fire: ["text"],
 };
-type Here = Pick<VerbCall, "out" | "engine" | "session" | "nowMs"> & { readonly options: TriggerInput };
+type TriggerCall = Pick<VerbCall, "out" | "engine" | "session" | "nowMs"> & {
+  readonly options: TriggerInput;
+};
 
 const does: Readonly<
-  Record<(typeof actions)[number], (here: Here, words: readonly string[]) => Promise<void>>
+  Record<(typeof actions)[number], (here: TriggerCall, words: readonly string[]) => Promise<void>>
 > = { list, add, remove, fire };
 
 const kinds = [
@@ -188,7 +190,7 @@ function kindOf(given: TriggerInput): (typeof kinds)[number] {
   const hint = "use one of --at, --every, --cron, --file, --git, --webhook, --message, --session, --check, …";
   if (first === undefined) throw new SkeinError("invalid", "trigger: specify the kind", { hint });
   if (more.length > 0)
-    throw new SkeinError("invalid", `trigger: --${first} and --${more.join(", --")} are exclusive`, {
+    throw new SkeinError("invalid", `trigger: specify only one of --${first}, --${more.join(", --")}`, {
       hint,
     });
   checkBeside(given, first);
@@ -269,7 +271,7 @@ async function sessionSpec(
   return { kind: "session", sessions, on: "item", item: wanted, ...more };
 }
 
-async function add(here: Here, words: readonly string[]): Promise<void> {
+async function add(here: TriggerCall, words: readonly string[]): Promise<void> {
   const { options: given, out, engine, session, nowMs } = here;
   const missed = present({ missed: given.missed as "once" | undefined });
   const [first = "", name] = words;
@@ -299,7 +301,7 @@ async function add(here: Here, words: readonly string[]): Promise<void> {
 }
 
 /** The secret may be set where the calls arrive; but here it is not. */
-function warnUnset({ out, options: { secret } }: Here): void {
+function warnUnset({ out, options: { secret } }: TriggerCall): void {
   if (secret === undefined || process.env[secret]) return;
   out.note(`${secret} is not set here: set it where the calls arrive, or they are refused`);
 }
@@ -318,7 +320,7 @@ function openingOf(given: TriggerInput): TemplateOptions["open"] {
   };
 }
 
-async function list(here: Here, [id]: readonly string[]): Promise<void> {
+async function list(here: TriggerCall, [id]: readonly string[]): Promise<void> {
   const { out, engine, session, nowMs } = here;
   const all =
     id === undefined
@@ -346,7 +348,10 @@ async function list(here: Here, [id]: readonly string[]): Promise<void> {
   for (const line of table(titled, rows, { width: out.columns, heading: out.bold })) await out.line(line);
 }
 
-async function remove({ out, engine, session }: Here, [first = "", name]: readonly string[]): Promise<void> {
+async function remove(
+  { out, engine, session }: TriggerCall,
+  [first = "", name]: readonly string[],
+): Promise<void> {
   if (name === undefined) {
     await (await engine()).untrigger(first);
     return out.answer({ name: first, removed: true }, () => [`removed ${oneLine(first)}`]);
@@ -355,7 +360,7 @@ async function remove({ out, engine, session }: Here, [first = "", name]: readon
   await answerChange(out, found, await found.untrigger(name), `removed ${oneLine(name)}`);
 }
 
-async function fire(here: Here, [first = "", name]: readonly string[]): Promise<void> {
+async function fire(here: TriggerCall, [first = "", name]: readonly string[]): Promise<void> {
   const { out, engine, session, options: given } = here;
   const more = present({ text: given.text });
   if (name === undefined) {

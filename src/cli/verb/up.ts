@@ -53,7 +53,7 @@ export const up = verb({
   examples: [
     "skein up  # until Ctrl-C",
     "skein up --concurrency 8 --limit agent:coder=2  # at most two of agent coder",
-    "skein up -l model:openai/gpt-5=4 -l label:team=web=1 --json  # event to a program",
+    "skein up -l model:openai/gpt-6-sol=4 -l label:team=web=1 --json  # events for a program",
   ],
   async run({ options, out, engine, place, untilStopped }) {
     const limits = options.limit.map(limitOf);
@@ -86,14 +86,14 @@ export const up = verb({
   },
 });
 
-/** `agent:coder=2`, `model:openai/gpt-5=4`, `label:team=web=1`. */
+/** `agent:coder=2`, `model:openai/gpt-6-sol=4`, `label:team=web=1`. */
 export function limitOf(word: string): RunLimit {
   const [, kind = "", of = "", count = ""] = /^(agent|model|label):(.+)=(\d{1,6})$/s.exec(word) ?? [];
   const running = Number(count);
   const [, key = "", value = ""] = kind === "label" ? (/^([^=]+)=(.*)$/s.exec(of) ?? []) : [];
   if (kind === "" || (kind === "label" && key === "")) {
     throw new SkeinError("invalid", `--limit: invalid limit ${quote(word)}`, {
-      hint: "for example agent:coder=2, model:openai/gpt-5=4 or label:team=web=1",
+      hint: "for example agent:coder=2, model:openai/gpt-6-sol=4 or label:team=web=1",
     });
   }
   const what = kind === "label" ? { labels: { [key]: value } } : { [kind]: of };

@@ -5,7 +5,7 @@ import { operationOf, type OperationId } from "../../call/operations.ts";
 import { Button } from "../ui/button.tsx";
 import { bytes } from "../ui/amount.ts";
 import { Json, Said } from "../ui/untrusted-text.tsx";
-import { Trouble } from "../ui/load-error.tsx";
+import { LoadError } from "../ui/load-error.tsx";
 import { useReading } from "../query-cache.ts";
 import { engine } from "../server.ts";
 import { brief } from "../ui/visible.ts";
@@ -78,7 +78,7 @@ export function CommandForm({ id, session, send, back }: CommandFormProps): Reac
           set={(value) => setTyped({ ...typed, [field.name]: value })}
         />
       ))}
-      {error === null ? null : <Trouble error={error} />}
+      {error === null ? null : <LoadError error={error} />}
       <div className="dialog-actions">
         {does.how === "form" && does.warning !== undefined ? (
           <p className="palette-bad">{does.warning}</p>

@@ -3,7 +3,7 @@ import { operationOf, type OperationId } from "../../call/operations.ts";
 import { sessionPath, withParams } from "../route.ts";
 import { fieldsOf } from "./form.ts";
 
-export type How =
+export type CommandMode =
   /** Runs at once. Tab opens its optional parameters. */
   | { readonly how: "run" }
   /** Asks for its parameters, with a warning about a loss. */
@@ -21,11 +21,11 @@ export type How =
 
 export interface PaletteCommand {
   readonly title: string;
-  readonly does: How;
+  readonly does: CommandMode;
 }
 
-const to = (path: string): How => ({ how: "go", to: () => path });
-const aspect = (...[name, field]: [Parameters<typeof sessionPath>[1], string?]): How => ({
+const to = (path: string): CommandMode => ({ how: "go", to: () => path });
+const aspect = (...[name, field]: [Parameters<typeof sessionPath>[1], string?]): CommandMode => ({
   how: "go",
   to: (session, given) =>
     sessionPath(session, name, field === undefined ? {} : { [field]: text(given[field]) }),
@@ -35,7 +35,7 @@ const text = (value: unknown): string | null =>
   typeof value === "string" || typeof value === "number" ? String(value) : null;
 
 /** Calls with a dedicated view. */
-const views: Readonly<Partial<Record<OperationId, How>>> = {
+const views: Readonly<Partial<Record<OperationId, CommandMode>>> = {
   "engine.open": { how: "open" },
   "engine.sessions": to("/"),
   "engine.session": aspect("transcript"),

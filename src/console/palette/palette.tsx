@@ -11,12 +11,12 @@ import { bytes } from "../ui/amount.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Status } from "../ui/status.tsx";
 import { showToast } from "../ui/toast.tsx";
-import { Trouble } from "../ui/load-error.tsx";
+import { LoadError } from "../ui/load-error.tsx";
 import { useReading } from "../query-cache.ts";
 import { go, sessionPath, useRoute, type PageRoute } from "../route.ts";
 import { engine } from "../server.ts";
 import { turnTheme } from "../theme.ts";
-import { chosen } from "../view/sessions/chosen.ts";
+import { chosen } from "../view/sessions/row-selection.ts";
 import { after } from "../world.ts";
 import type { OperationId } from "../../call/operations.ts";
 import "./palette.css";
@@ -100,7 +100,7 @@ export function Palette({ close, open, keys }: PaletteProps): ReactNode {
             choose={choose}
             isBusy={isBusy}
           />
-          {error === null ? null : <Trouble error={error} />}
+          {error === null ? null : <LoadError error={error} />}
         </>
       )}
     </Dialog>

@@ -2,7 +2,7 @@
 import { useState, type ReactNode } from "react";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
-import { Trouble } from "./load-error.tsx";
+import { LoadError } from "./load-error.tsx";
 
 interface FormProps {
   readonly title: string;
@@ -40,7 +40,7 @@ export function Form({ title, does, wide = false, isBad, isPlain, ...rest }: For
         }}
       >
         {children}
-        {error === null ? null : <Trouble error={error} />}
+        {error === null ? null : <LoadError error={error} />}
         <div className="dialog-actions">
           <Button act={close}>Cancel</Button>
           <Button kind={isBad === true ? "bad" : "main"} disabled={isBusy} data-first={isPlain || undefined}>

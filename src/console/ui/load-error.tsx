@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import type { CachedQuery } from "../query-cache.ts";
 import { wordsOf } from "./toast.tsx";
 
-export function Trouble({ error }: { readonly error: unknown }): ReactNode {
+export function LoadError({ error }: { readonly error: unknown }): ReactNode {
   const { text, hint } = wordsOf(error);
   return (
     <div className="trouble" role="alert">
@@ -37,7 +37,7 @@ interface WhenReadProps<T> {
 /** The value, the error, or that it is loading. */
 export function WhenRead<T>({ of: { value, error }, children }: WhenReadProps<T>): ReactNode {
   if (value !== undefined) return children(value);
-  if (error !== undefined) return <Trouble error={error} />;
+  if (error !== undefined) return <LoadError error={error} />;
   return (
     <p className="waiting" role="status">
       Loading…

@@ -5,7 +5,7 @@ import { limit } from "../../protocol/library.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { showToast, showError } from "../ui/toast.tsx";
-import { Trouble } from "../ui/load-error.tsx";
+import { LoadError } from "../ui/load-error.tsx";
 import { brief } from "../ui/visible.ts";
 import { refresh, useReading } from "../query-cache.ts";
 import { go, sessionPath } from "../route.ts";
@@ -68,7 +68,7 @@ export function OpenDialog({ close }: { readonly close: () => void }): ReactNode
             onKeyDown={enter}
           />
         </label>
-        {error === null ? null : <Trouble error={error} />}
+        {error === null ? null : <LoadError error={error} />}
         <Who fields={fields} />
         <details open={isMore} onToggle={({ currentTarget }) => setMore(currentTarget.open)}>
           <summary className="soft">More</summary>

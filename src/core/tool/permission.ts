@@ -100,12 +100,12 @@ function matchesAny({ rule, pattern }: Permission, inputs: readonly unknown[]): 
 }
 
 /** How a pattern is matched: `strict` for rules that deny or ask, where one match is enough. */
-interface Way {
+interface MatchMode {
   readonly strict: boolean;
   readonly depth: number;
 }
 
-function matches(pattern: unknown, value: unknown, way: Way): boolean {
+function matches(pattern: unknown, value: unknown, way: MatchMode): boolean {
   if (way.depth > limit.jsonDepthMax) return way.strict;
   const inner = { ...way, depth: way.depth + 1 };
   if (Array.isArray(pattern) && !Array.isArray(value))

@@ -20,7 +20,7 @@ import { makeBodyFinder, makeFinder } from "./erase-text.ts";
 import { eraseTarget, notifySharers, type EraseTarget } from "./erase-write.ts";
 import { headOf } from "../read/position.ts";
 import type { IndexProgress } from "../read/projection.ts";
-import { wayTo } from "../read/moved.ts";
+import { wayTo } from "../read/move-target.ts";
 import type { EraseCopy } from "../workspace/memory.ts";
 
 /** Options of `session.erase`: positions, a text, or everything. */

@@ -42,7 +42,7 @@ import { recordBytes, unread, type KnownState, type StateReader } from "../read/
 import { refusingWorld } from "./redact.ts";
 import type { World } from "../world.ts";
 import { moved, noRecall, unknownOutcome, recordOf, refused } from "./writer-errors.ts";
-import { refusedElsewhere } from "../read/moved.ts";
+import { refusedElsewhere } from "../read/move-target.ts";
 
 export interface ChangeOptions {
   readonly actor: string;

@@ -43,19 +43,19 @@ export interface PendingDelivery {
 }
 
 /** Another store, and the writer for it. */
-export interface There {
+export interface RemoteStore {
   readonly store: Store;
   readonly writer: Writer;
 }
 
 /** Other stores by their address, each opened once. A failing address is tried once. */
 export interface Stores extends AsyncDisposable {
-  at(place: string): Promise<There>;
+  at(place: string): Promise<RemoteStore>;
 }
 
 export function otherStores({ openStore, world }: Deps): Stores {
-  const opened = new Map<string, Promise<There>>();
-  const open = async (place: string): Promise<There> => {
+  const opened = new Map<string, Promise<RemoteStore>>();
+  const open = async (place: string): Promise<RemoteStore> => {
     if (openStore === undefined)
       throw new SkeinError("unavailable", "access to other stores is disabled", {
         detail: "opens-no-stores",
@@ -188,7 +188,7 @@ async function settle(
 /** Writes it to the receiver's log, unless it exists there. */
 async function offer(deps: Deps, envelope: MessageEnvelope, stores: Stores, place: string): Promise<Became> {
   const { from, to, number } = envelope;
-  let there: There;
+  let there: RemoteStore;
   try {
     there = await stores.at(place);
   } catch (error) {

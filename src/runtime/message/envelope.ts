@@ -7,7 +7,7 @@ import type { SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
 import { checkContract } from "./contract.ts";
-import { whereTo } from "../read/moved.ts";
+import { whereTo } from "../read/move-target.ts";
 
 export interface MessageEnvelope {
   readonly message: string;

@@ -16,7 +16,7 @@ import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
 import { readContent } from "../read/content.ts";
 import { checkTopic, checkContract } from "./contract.ts";
-import { deliverFrom, otherStores, type Stores, type There } from "./deliver.ts";
+import { deliverFrom, otherStores, type Stores, type RemoteStore } from "./deliver.ts";
 import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
 import { checkLivesHere, momentText, receiving, type MessageEnvelope } from "./envelope.ts";
@@ -284,7 +284,7 @@ async function becameOf(
 }
 
 /** The other store; null when it exists and is unavailable now, so that the message has to wait. */
-async function reached(stores: Stores, place: string): Promise<There | null> {
+async function reached(stores: Stores, place: string): Promise<RemoteStore | null> {
   try {
     return await stores.at(place);
   } catch (error) {
@@ -297,7 +297,7 @@ async function reached(stores: Stores, place: string): Promise<There | null> {
 const isForever = ({ detail }: SkeinError): boolean => detail === "opens-no-stores";
 
 /** Checks now what the receiver would refuse, before anything is written. */
-async function look(deps: Deps, { store, writer }: There, envelope: MessageEnvelope): Promise<void> {
+async function look(deps: Deps, { store, writer }: RemoteStore, envelope: MessageEnvelope): Promise<void> {
   const state = await writer.current(envelope.to);
   const command = await receiving(store, state, envelope, deps.place);
   const facts = { actor: deps.actor, digest: deps.world.digest, program: store.program };

@@ -23,7 +23,7 @@ import { blobIn, blobsHere, blobsOf, blobText, checkedChunks } from "./move-blob
 import { familyOf, lineageOf, pagesOf, type MovedLog } from "./move-lineage.ts";
 import { moveAway } from "./move-step.ts";
 import type { Deps } from "../deps.ts";
-import { byBundle, movedBy, wayTo } from "../read/moved.ts";
+import { byBundle, movedBy, wayTo } from "../read/move-target.ts";
 
 /** Signs texts with an Ed25519 key. Both are base64url, the key as its 32 bytes. */
 export interface Signer {

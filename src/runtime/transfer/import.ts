@@ -30,7 +30,7 @@ import { watchedChunks } from "../log/redact.ts";
 import { arriveHere } from "./move-step.ts";
 import { reviewOf, type SessionReview } from "../govern/review.ts";
 import type { Deps } from "../deps.ts";
-import { byBundle } from "../read/moved.ts";
+import { byBundle } from "../read/move-target.ts";
 
 /** Options of `engine.import`. */
 export interface ImportOptions {

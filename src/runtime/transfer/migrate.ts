@@ -6,7 +6,7 @@ import type { Store } from "../../store/port.ts";
 import { changeModel, type ModelReport } from "./move-model.ts";
 import { moveSession, type MoveReport } from "./move.ts";
 import type { Deps } from "../deps.ts";
-import { shownPlace } from "../read/moved.ts";
+import { shownPlace } from "../read/move-target.ts";
 
 /** One of them. */
 export interface MigrateOptions {

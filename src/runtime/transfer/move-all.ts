@@ -17,7 +17,7 @@ import { makeStateReader } from "../read/state-reader.ts";
 import { makeWriter } from "../log/writer.ts";
 import { logPages } from "../read/every-log.ts";
 import { isFree } from "../read/lease-status.ts";
-import { shownPlace } from "../read/moved.ts";
+import { shownPlace } from "../read/move-target.ts";
 
 /** Options of `engine.migrate`. */
 export interface MigrateAllOptions {
@@ -269,13 +269,13 @@ async function countAll({ store }: Deps): Promise<{ readonly sessions: number; r
 /** Sessions in a group, and groups at once: one is read while another is written. */
 const group = { sessionsMax: 64, recordsMax: 4_096, atOnce: 2 };
 
-interface Manner {
+interface MoveHooks {
   readonly tell: () => void;
   readonly signal: AbortSignal | undefined;
 }
 
 /** Returns those that may move with another attempt. */
-async function moveEach(moving: MoveParams, tally: Tally, { tell, signal }: Manner): Promise<SessionId[]> {
+async function moveEach(moving: MoveParams, tally: Tally, { tell, signal }: MoveHooks): Promise<SessionId[]> {
   const again: SessionId[] = [];
   const flying = new Map<ReadonlySet<SessionId>, Promise<unknown>>();
   const failures: unknown[] = [];
@@ -341,7 +341,7 @@ async function retry(
   moving: MoveParams,
   tally: Tally,
   sessions: readonly SessionId[],
-  { untilMs, tell, signal }: Manner & { readonly untilMs: number },
+  { untilMs, tell, signal }: MoveHooks & { readonly untilMs: number },
 ): Promise<void> {
   const { world } = moving.deps;
   for (let left = sessions; left.length > 0;) {

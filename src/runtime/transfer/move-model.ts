@@ -22,7 +22,7 @@ import { writtenBefore } from "../log/workspace-log.ts";
 import { agentOf } from "../workspace/session-agent.ts";
 import { modelOf } from "../context/model-settings.ts";
 import { needForModel } from "../govern/rules.ts";
-import { wayTo } from "../read/moved.ts";
+import { wayTo } from "../read/move-target.ts";
 
 /** The result of a migration to another model. */
 export interface ModelReport {

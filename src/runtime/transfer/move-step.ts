@@ -6,7 +6,7 @@ import type { Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import type { Writer } from "../log/writer.ts";
 import { isFree } from "../read/lease-status.ts";
-import { movedIn } from "../read/moved.ts";
+import { movedIn } from "../read/move-target.ts";
 
 /** Appends `session.moved`, which fences a running process. Returns the id of the move. */
 export async function moveAway(

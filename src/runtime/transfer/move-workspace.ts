@@ -120,7 +120,7 @@ const keyOf = ({ world }: MoveParams["deps"], workspace: string, { seq, key }: S
   key ?? world.digest("", `carried\n${workspace}\n${seq}`).slice(0, 32);
 
 /** What the other workspace has. */
-interface There {
+interface OtherWorkspace {
   readonly headSeq: number;
   /** Keys of records that it has, whatever their origin. */
   readonly keys: Set<string>;
@@ -129,7 +129,7 @@ interface There {
   readonly templates: ReadonlyMap<string, TemplateRef>;
 }
 
-async function lookThere({ deps, to }: MoveParams): Promise<There> {
+async function lookThere({ deps, to }: MoveParams): Promise<OtherWorkspace> {
   const keys = new Set<string>();
   const agents = new Map<string, string[]>();
   let headSeq = 0;
@@ -149,7 +149,7 @@ async function* recordsOf(store: Store, { contents = false } = {}): AsyncGenerat
 }
 
 /** What this workspace has and the other lacks. */
-async function knowledge(moving: MoveParams, there: There): Promise<KeyedDraft[]> {
+async function knowledge(moving: MoveParams, there: OtherWorkspace): Promise<KeyedDraft[]> {
   const { deps } = moving;
   const { store } = deps;
   const list: KeyedDraft[] = [];
@@ -163,7 +163,11 @@ async function knowledge(moving: MoveParams, there: There): Promise<KeyedDraft[]
 }
 
 /** The record for the other workspace; null when it has no meaning there. */
-async function carried(moving: MoveParams, there: There, record: StoredRecord): Promise<DraftEvent | null> {
+async function carried(
+  moving: MoveParams,
+  there: OtherWorkspace,
+  record: StoredRecord,
+): Promise<DraftEvent | null> {
   const { store } = moving.deps;
   const { kind, event } = readEvent(record, true);
   const { type } = event;
@@ -191,7 +195,7 @@ async function carried(moving: MoveParams, there: There, record: StoredRecord): 
 }
 
 /** An agent's versions are 1, 2, 3… there, too: beside existing ones, it gets the next number. */
-function numbered({ agents }: There, { body, ...event }: DraftEvent): DraftEvent | null {
+function numbered({ agents }: OtherWorkspace, { body, ...event }: DraftEvent): DraftEvent | null {
   const { agent, version, digest } = body as { agent: string; version: number; digest: string };
   const versions = agents.get(agent) ?? [];
   if (versions[version - 1] === digest || versions.at(-1) === digest) return null;
@@ -224,7 +228,7 @@ async function fenceTemplates({ deps, to }: MoveParams): Promise<void> {
 }
 
 /** Templates that left for the other workspace, and are not set there yet. */
-async function templates({ deps, to }: MoveParams, there: There): Promise<KeyedDraft[]> {
+async function templates({ deps, to }: MoveParams, there: OtherWorkspace): Promise<KeyedDraft[]> {
   const { store } = deps;
   const refs = new Map<string, TemplateRef>();
   const list: KeyedDraft[] = [];

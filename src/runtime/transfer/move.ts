@@ -17,7 +17,7 @@ import type { Deps } from "../deps.ts";
 import { makeStateReader } from "../read/state-reader.ts";
 import type { World } from "../world.ts";
 import { makeWriter } from "../log/writer.ts";
-import { movedBy, whereTo } from "../read/moved.ts";
+import { movedBy, whereTo } from "../read/move-target.ts";
 
 /** The result of a move to another store. */
 export interface MoveReport {

@@ -31,11 +31,11 @@ export interface Subject {
   end(): void;
 }
 
-type How = Parameters<Source["watch"]>[2];
+type WatchOptions = Parameters<Source["watch"]>[2];
 
 interface Watcher {
   readonly watched: WatchId;
-  readonly how: How;
+  readonly how: WatchOptions;
   last: string | null;
   /** This state brought no news, compared with `last`. */
   passed: string | null;
@@ -84,7 +84,7 @@ class Level {
     return !this.#failed && this.#subject.isAnnounced();
   }
 
-  add({ session, name, lastCause: last }: TriggerWatch, how: How): Watcher {
+  add({ session, name, lastCause: last }: TriggerWatch, how: WatchOptions): Watcher {
     const watched = { session, name };
     const watcher = { watched, how, last, passed: null, busy: null, isGone: false };
     this.#watchers.add(watcher);
@@ -237,7 +237,7 @@ export class Levels {
   }
 
   /** Until the signal is aborted. */
-  watch(key: string, level: Level, watch: TriggerWatch, how: How): Promise<void> {
+  watch(key: string, level: Level, watch: TriggerWatch, how: WatchOptions): Promise<void> {
     this.#levels.set(key, level);
     const watcher = level.add(watch, how);
     if (!this.#isPolling) void this.#poll();
@@ -293,7 +293,7 @@ export function watchLevel(
     readonly make: (notice: () => void) => Subject;
   },
   watch: TriggerWatch,
-  how: How,
+  how: WatchOptions,
 ): Promise<void> {
   if (how.signal.aborted) return Promise.resolve();
   const levels = (shared.levels ??= new Levels(world));

@@ -43,7 +43,7 @@ export async function workDirectory(deps: Deps, session: SessionId, state: State
   const bound = await readBindings(deps, session, state);
   const path = bound.find(({ kind }) => kind === "directory")?.path;
   if (path !== undefined) return path;
-  throw new SkeinError("unavailable", "an executor works in a bound directory, and none is bound", {
+  throw new SkeinError("unavailable", "executor: expected a bound directory, got none", {
     hint: "skein bind ID directory PATH --mode write",
   });
 }

@@ -25,7 +25,7 @@ import {
   executorSessionType,
   workDirectory,
 } from "./executor-prompt.ts";
-import type { Keeper } from "./lease-keeper.ts";
+import type { LeaseKeeper } from "./lease-keeper.ts";
 import { rulesOf, type RunContext } from "./run-context.ts";
 import { linkOf, takeCost, type ExecutorLink } from "./executor-link.ts";
 import { ExecutorRecords, type Verdict } from "./executor-records.ts";
@@ -34,7 +34,7 @@ export interface ExecutorWorld {
   readonly deps: Deps;
   readonly drive: Drive;
   readonly runContext: RunContext;
-  readonly keeper: Keeper;
+  readonly keeper: LeaseKeeper;
   readonly executor: TurnExecutor;
   /** The command that begins a turn. */
   readonly begin: (state: State) => Promise<Command>;

@@ -62,7 +62,7 @@ export async function proseHandoff(
 function checkModel(model: unknown): void {
   if (model === true || (typeof model === "string" && model !== "")) return;
   throw new SkeinError("invalid", `handoff: model: expected true or a model name, got ${quote(model)}`, {
-    hint: 'true for the session\'s own, or a name such as "anthropic/claude-sonnet-4-5"',
+    hint: 'true for the session\'s own, or a name such as "anthropic/claude-sonnet-5-5"',
   });
 }
 

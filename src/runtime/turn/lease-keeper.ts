@@ -8,7 +8,7 @@ import type { Drive } from "./drive.ts";
 import type { Deps } from "../deps.ts";
 import { isWithin, momentOf, type Moment } from "../read/lease-status.ts";
 
-export interface Keeper extends AsyncDisposable {
+export interface LeaseKeeper extends AsyncDisposable {
   /** Aborted by an interrupt, by the end of the turn from outside, and by the loss of the lease. */
   readonly signal: AbortSignal;
   /**
@@ -22,7 +22,7 @@ export interface Keeper extends AsyncDisposable {
   rearm(state: State): void;
 }
 
-export function keepLease(deps: Deps, drive: Drive): Keeper {
+export function keepLease(deps: Deps, drive: Drive): LeaseKeeper {
   const { store, world, writer } = deps;
   const { leaseMs } = drive.lease;
   const over = new AbortController();

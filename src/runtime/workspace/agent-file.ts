@@ -3,7 +3,7 @@
  *
  *     ---
  *     name: reviewer
- *     model: anthropic/claude-sonnet-4-5
+ *     model: anthropic/claude-sonnet-5-5
  *     tools: [read_file, grep_files, record_*]
  *     ---
  *     You review changes…

@@ -78,7 +78,7 @@ export async function setHook(
     // After a lost answer, what was written after all is recognized by its start position.
     if (all.some((one) => one.name === name && one.position === from && one.url === url)) return [];
     if (!all.some((one) => one.name === name) && all.length >= limit.hooksMax) {
-      throw new SkeinError("refused", `a workspace has at most ${limit.hooksMax} hooks`, {
+      throw new SkeinError("refused", `a workspace has at most ${limit.hooksMax} webhooks`, {
         hint: "remove one first",
       });
     }

@@ -6,7 +6,7 @@ import { need, needAllowed, needPublic, type OperationCall, type Handlers } from
 import { readFeed } from "../stream/feed-cursor.ts";
 import { needMachine, needOwn } from "../auth/machine-scope.ts";
 import { ProblemError } from "./problem.ts";
-import { whereTo } from "../../runtime/read/moved.ts";
+import { whereTo } from "../../runtime/read/move-target.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { SessionEvent } from "../../core/event.ts";
 

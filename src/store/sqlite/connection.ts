@@ -342,15 +342,15 @@ function translate<T>(path: string, work: () => T): T {
 }
 
 /** The kind of an SQLite error. */
-function sqliteKind(error: unknown): Trouble | null {
+function sqliteKind(error: unknown): FailureKind | null {
   if (!(error instanceof Error) || !("errcode" in error)) return null;
   return troubles.get(Number(error.errcode) & 0xff) ?? null;
 }
 
-type Trouble = "constraint" | "busy" | "io" | "corrupt" | "full" | "readonly" | "cantopen" | "notadb";
+type FailureKind = "constraint" | "busy" | "io" | "corrupt" | "full" | "readonly" | "cantopen" | "notadb";
 
 /** SQLite's primary result codes, as far as they need different messages. */
-const troubles: ReadonlyMap<number, Trouble> = new Map([
+const troubles: ReadonlyMap<number, FailureKind> = new Map([
   [sqliteBusy, "busy"],
   [6, "busy"],
   [8, "readonly"],

@@ -73,7 +73,7 @@ function makeRecordOf(logs: Logs, names: Names): (row: RecordColumns) => StoredR
   };
 }
 
-interface How {
+interface ReadMode {
   readonly contents: boolean;
   readonly reverse: boolean;
   /** The number of records still needed. */
@@ -130,7 +130,7 @@ export function makeReader(
    * Pages of a stretch in order. The beginning of a log is packed; another process may pack more at any time,
    * so a record that left the table is searched again among the segments.
    */
-  function* pages(stretch: Stretch, how: How): Generator<readonly StoredRecord[]> {
+  function* pages(stretch: Stretch, how: ReadMode): Generator<readonly StoredRecord[]> {
     const { contents, reverse, ask } = how;
     const select = statement(contents ? whole : header, reverse, false);
     for (let left = stretch; left.fromSeq <= left.toSeq;) {
@@ -171,7 +171,7 @@ export function makeReader(
   async function* typedPages(
     stretch: Stretch,
     types: ReadonlySet<number>,
-    how: How,
+    how: ReadMode,
   ): AsyncGenerator<readonly StoredRecord[]> {
     const { contents, reverse, ask } = how;
     const select = statement(contents ? whole : header, reverse, true);

@@ -159,7 +159,7 @@ class ElementSplitter implements Splitter {
           value: entry[1],
         });
     } catch {
-      this.#sink.damage({ file, from, to }, "no valid JSON");
+      this.#sink.damage({ file, from, to }, "invalid JSON");
     }
   }
 }

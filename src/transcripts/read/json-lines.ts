@@ -110,7 +110,7 @@ function report(
   bytes: Buffer,
   isLast: boolean,
 ): void {
-  const reason = isLast ? "incomplete last line" : bytes.every(isBlank) ? "NUL bytes" : "no valid JSON";
+  const reason = isLast ? "incomplete last line" : bytes.every(isBlank) ? "NUL bytes" : "invalid JSON";
   sink.damage(range, reason);
 }
 

@@ -153,7 +153,7 @@ test("unsafe tools ask: once, for the session, rejected, rejected for the sessio
   );
 });
 
-test("the mode and the model change for the next step, and the editor is told", async (t) => {
+test("the mode and the model change for the next step, and the editor gets an update", async (t) => {
   const cwd = folderOf(t);
   const ran: string[] = [];
   const edit = [use("write_file", { path: "a.txt", text: "a" })];
@@ -207,7 +207,7 @@ test("cancel ends the turn in the middle of an answer, with the text so far", as
   });
 });
 
-test("a cancelled question interrupts the turn; one lost with the editor is asked again", async (t) => {
+test("a cancelled question interrupts the turn; one lost with the editor is repeated", async (t) => {
   const cwd = folderOf(t);
   const ran: string[] = [];
   const script = scripted([[use("deploy", { to: "a" })], [use("deploy", { to: "b" })], "Done."]);

@@ -150,7 +150,7 @@ test("a turn: text, reasoning, a call, a changed file, a plan and a cost become 
   assert.equal((await session.state()).cost.nanoUsd, 750_000_000, "the agent's cost is cumulative");
 });
 
-test("an agent that cannot resume is told the context; a replay on load is not an answer", async (t) => {
+test("an agent that cannot resume gets the context; a replay on load is not an answer", async (t) => {
   const { open, prompts } = makePlace(t, "none");
   const session = await open();
   await session.ask("do: say one").result;
@@ -209,7 +209,7 @@ test("permission: rules allow and deny, a person answers while the agent waits",
   assert.equal(readFileSync(join(cwd, "d.txt"), "utf8"), "four");
 });
 
-test("the agent dies in a call: the outcome is unknown, a person answers, it goes on", async (t) => {
+test("the agent dies in a call: the outcome is unknown, a person answers, the turn continues", async (t) => {
   const { open, prompts } = makePlace(t);
   const session = await open();
   const { status, by } = await session.ask("do: say A; begin c1 a.txt; once x; finish c1 a.txt one; say B")
@@ -225,7 +225,7 @@ test("the agent dies in a call: the outcome is unknown, a person answers, it goe
   assert.match(prompts()[1] ?? "", /connection to you was lost[^]*it is not there/);
 });
 
-test("the agent dies in an answer: the request fails, and it is asked again", async (t) => {
+test("the agent dies in an answer: the request fails and is retried", async (t) => {
   const { open } = makePlace(t);
   const session = await open();
   await session.ask("do: say A; once x; say B").result;
@@ -246,7 +246,7 @@ test("interrupt cancels the prompt; an agent that does not end is killed", async
   }
 });
 
-test("an answer for a process that is gone: the call is skipped, and another process goes on", async (t) => {
+test("an answer for a dead process: the call is skipped, and another process continues", async (t) => {
   const { open, another, cwd } = makePlace(t);
   const session = await open({
     grant: [
@@ -271,7 +271,7 @@ test("bad starts and bad lines: another version, a missing command, malformed JS
   const wrong = makePlace(t, "v2");
   const session = await wrong.open();
   assert.equal((await session.ask("do: say A").result).status, "suspended");
-  assert.match((await session.state()).why?.reason ?? "", /it speaks version 2, not 1/);
+  assert.match((await session.state()).why?.reason ?? "", /protocol version: expected 1, got 2/);
   const missing = makePlace(t, "resume", { command: ["/nonexistent/agent"] });
   const none = await missing.open();
   await none.ask("do: say A").result;
@@ -292,7 +292,7 @@ test("a money budget is enforced between prompts, and needs an agent that report
   assert.equal((await silent.ask("do: say B").result).by, "budget");
 });
 
-test("naming an executor takes the scope operate; a fork has an agent session of its own", async (t) => {
+test("naming an executor takes the scope operate; a fork has a separate agent session", async (t) => {
   const { engine, open, cwd, prompts } = makePlace(t);
   const needed: string[] = [];
   const need = (scope: string, what: string): void => {

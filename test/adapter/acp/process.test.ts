@@ -122,7 +122,7 @@ function executorPlace() {
   return { work, skein, env, open };
 }
 
-test("Skein is killed while its executor runs a call: another process settles it and goes on", async () => {
+test("Skein is killed while its executor runs a call: another process settles it and continues", async () => {
   const { work, skein, env, open } = executorPlace();
   const opened = await skein.run(open, { env });
   assert.equal(opened.code, 0, opened.stderr);

@@ -66,7 +66,7 @@ test("a message opens a session once, and the answer is a message with its usage
   await assertSame(at.engine, chat.messages);
 });
 
-test("a message sent twice is asked once, and two at once open one session", async () => {
+test("a message sent twice is one input, and two first messages at once open one session", async () => {
   await using at = chatPlace({ lines: ["Hello."] });
   const chat = at.chat();
   await chat.sendMessage({ text: "Hi" });

@@ -33,7 +33,7 @@ function runOnce(folder: string, kill: number): Result | null {
 const seed = Number(process.env["SKEIN_TEST_SEED"] ?? 1);
 const points = Array.from({ length: 9 }, (_, n) => n + 1);
 
-test("a run that is killed at any point goes on: each completed call is made once, and counted once", () => {
+test("a run killed at any point continues: each completed call is made once and counted once", () => {
   for (const kill of slicedEvery(points, 4, seed)) {
     using folder = mkdtempDisposableSync(join(tmpdir(), "skein-durable-"));
     assert.equal(runOnce(folder.path, kill), null, `nothing at point ${kill}`);
@@ -72,7 +72,7 @@ const usage = {
 };
 const finishReason = { unified: "stop", raw: undefined } as const;
 
-test("equal calls are told apart, a failed one is retried, hostile texts come back equal", async () => {
+test("equal calls are distinguished, a failed one is retried, hostile texts come back equal", async () => {
   await using engine = engineWith(scripted([]));
   const hostile = `\0 \uD800 sk-${"a".repeat(48)} {"__proto__":1} ${"x".repeat(300_000)}`;
   let made = 0;
@@ -120,7 +120,7 @@ test("one process runs a run at a time", async () => {
   assert.equal((await run.session.state()).labels["ai-sdk.run"]?.length, 64);
 });
 
-test("a stream that is left is no answer: the next run asks again", async () => {
+test("an abandoned stream is not an answer: the next run calls the model again", async () => {
   await using engine = engineWith(scripted([]));
   let made = 0;
   const model = new MockLanguageModelV4({

@@ -49,7 +49,7 @@ test("a chat with a token: ask, load, resume, stop", async () => {
   assert.deepEqual(place.troubles, []);
 });
 
-test("without a token, or without the scope, there is no chat; errors are texts", async () => {
+test("without a token, or without the scope, the chat is refused; errors are texts", async () => {
   await using place = await served({
     mounts: [aiSdkMount],
     lines: [[use("shell", { command: "ls" })], "ok"],

@@ -77,7 +77,7 @@ test("no text ends its frame: the transport reads the chunks that were sent", as
   );
 });
 
-test("an answer that continues what was streamed is not sent again", () => {
+test("the part of an answer that was streamed is not sent again", () => {
   const { updates } = makeTurn({
     steps: [
       {

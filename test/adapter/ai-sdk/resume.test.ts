@@ -78,7 +78,7 @@ test("a stream cut after any chunk, and resumed, gives the same message", async 
   );
 });
 
-test("an answer in progress is replayed, and goes on live, in any number of tabs", async () => {
+test("an answer in progress is replayed, then continues live, in any number of tabs", async () => {
   let said = 0;
   let allowed = 2;
   const script = wordByWord(words, async (word) => {
@@ -154,7 +154,7 @@ test("two tabs that send at once: each gets its turn, in one order", async () =>
   for (const tab of tabs) assert.ok(ids.has(tab.messages[1]?.id ?? ""));
 });
 
-test("a run as a response: the chunks of its own turn, and the run goes on without the reader", async () => {
+test("a run as a response: only chunks of its turn; the run continues without a reader", async () => {
   await using at = chatPlace({ lines: ["First.", "Second."] });
   const session = await openChat(at.engine, "c");
   const [one, two] = [session.ask("1"), session.ask("2")].map((run) => toUIMessageStreamResponse(run));

@@ -42,7 +42,7 @@ test("a session is opened, streamed while a message is sent, and listed with the
   assert.deepEqual(at.place.troubles, []);
 });
 
-test("lists go on by themselves, both ways, and by types", async () => {
+test("lists page automatically, in both directions, and filter by type", async () => {
   await using at = await claudeServed({ lines: ["One."] });
   const { client } = at;
   const { session } = await open(client);

@@ -74,7 +74,7 @@ test("the client's tool runner executes custom tools, each once", async () => {
   assert.deepEqual(at.place.troubles, []);
 });
 
-test("a call that asks waits for its confirmation; partial answers say what is left", async () => {
+test("a call that asks waits for its confirmation; partial answers list the missing ones", async () => {
   await using at = await claudeServed({
     lines: [
       [use("bash", { command: "ls" }, "c1"), use("bash", { command: "rm" }, "c2"), use("order", {}, "c3")],

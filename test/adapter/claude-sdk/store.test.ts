@@ -174,7 +174,7 @@ suite("the contract of SessionStore", () => {
     });
 });
 
-test("a batch that is sent again adds what is new; entries without a uuid are appended always", async () => {
+test("a batch sent again adds only new entries; entries without a uuid are always appended", async () => {
   await using engine = await openEngine({ store: "memory:" });
   const store = new SkeinSessionStore(engine);
   assert.equal(store.listSessionSummaries, undefined);
@@ -277,7 +277,7 @@ interface AgentSdk {
 }
 
 test(
-  "the SDK's own functions on this store give what they give on its store in memory",
+  "the SDK's own functions give the same results as on its store in memory",
   { skip: longOnly },
   async (t) => {
     const vendor = installVendor("claude-agent-sdk");

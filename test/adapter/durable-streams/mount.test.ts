@@ -80,7 +80,7 @@ for (const live of ["long-poll", "sse"] as const) {
   });
 }
 
-test("an ETag changes with the head; cursors grow; a long-poll in vain is 204", async () => {
+test("an ETag changes with the head; cursors grow; a long-poll that times out is 204", async () => {
   const { place, session } = await start(quick({ longPollMs: 20, eventsMax: 100 }));
   await using _ = place;
   const path = `/streams/sessions/${session.id}`;

@@ -306,7 +306,7 @@ test("a value with a registered secret is refused, and with redact it is stored 
   assert.deepEqual(await valuesOf(redacting), { x: ["it is [redacted: DB_PASSWORD]"] });
 });
 
-test("ids of any text are kept apart, and what is no text is refused", async () => {
+test("ids of any text are kept apart, and other ids are refused", async () => {
   await using engine = await inMemory();
   const saver = new SkeinSaver(engine);
   const ids = [

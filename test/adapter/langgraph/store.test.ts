@@ -117,7 +117,7 @@ test("prefixes are compared label by label, and a query filters without ranking"
   await assert.rejects(store.put(["langgraph"], "1", {}), InvalidNamespaceError);
 });
 
-test("what was given back can be changed, and values that are no JSON are refused", async () => {
+test("a returned value can be changed, and values that are not JSON are refused", async () => {
   await using engine = await openEngine({ store: "memory:" });
   const store = new SkeinStore(engine);
   const given = { list: [1] };

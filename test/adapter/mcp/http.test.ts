@@ -89,7 +89,7 @@ for (const era of eras) {
   });
 }
 
-test("a legacy client goes on after the server was restarted", async () => {
+test("a legacy client continues after the server was restarted", async () => {
   await using place = await start();
   const session = await place.engine.open({ objective: "o" });
   const headers = {

@@ -164,7 +164,7 @@ test("a stream with the client's helper; resumed after any number it is the same
   assert.deepEqual(place.troubles, []);
 });
 
-test("a history of a client's own is told to the model", async () => {
+test("history that a client sends reaches the model", async () => {
   const seen: string[] = [];
   const lines = [
     (call: ModelCall) => {
@@ -264,7 +264,7 @@ test("a request that the client sends twice by its key takes effect once", async
   assert.deepEqual(place.troubles, []);
 });
 
-test("errors are of the client's classes, and what is not supported is refused by name", async () => {
+test("errors have the client's classes, and unsupported parameters are refused by name", async () => {
   await using place = await served({ mounts: [openaiMount] });
   const client = clientOf(place);
   await assert.rejects(clientOf(place, "skn_none").conversations.create({}), OpenAI.AuthenticationError);
@@ -303,7 +303,7 @@ test("errors are of the client's classes, and what is not supported is refused b
   assert.deepEqual(place.troubles, []);
 });
 
-test("an agent of the Agents SDK runs on it, with a function of its own", async () => {
+test("an agent of the Agents SDK runs on it, with a function of the program", async () => {
   const lines = [[use("add", { a: 1 }, "call-1")], "It is 2."];
   await using place = await served({ mounts: [openaiMount], lines });
   const add = tool({
@@ -323,7 +323,7 @@ test("an agent of the Agents SDK runs on it, with a function of its own", async 
   assert.deepEqual(place.troubles, []);
 });
 
-test("a response in progress is retrieved as such, takes no successor, and is cancelled", async () => {
+test("a response in progress can be retrieved and cancelled, and accepts no successor", async () => {
   const stuck = async ({ signal }: ModelCall): Promise<never> => {
     if (!signal.aborted) await new Promise((done) => signal.addEventListener("abort", done, { once: true }));
     throw new ModelError("interrupted", "stopped");

@@ -103,7 +103,7 @@ test("credentials in the settings of a request are not recorded", async () => {
   assert.match(text, /mcp_servers/);
 });
 
-test("digests of what was said cannot be guessed from the log: they need the token", async () => {
+test("digests of a conversation cannot be guessed from the log: they need the token", async () => {
   await using place = await proxied();
   await raw(place, "/anthropic/v1/messages");
   await raw(place, "/anthropic/v1/messages", {}, { ...call, model: "claude-opus-5-5" });

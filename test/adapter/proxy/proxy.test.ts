@@ -64,7 +64,7 @@ test("a call is recorded before it is forwarded, with its answer, usage and cost
   assert.deepEqual(place.troubles, []);
 });
 
-test("the next request of a conversation continues its session, and records only what is new", async () => {
+test("the next request of a conversation continues its session, and records only new messages", async () => {
   await using place = await proxied();
   const first = [user("one")];
   await ask(place, first);
@@ -115,7 +115,7 @@ test("another continuation of the same beginning is a fork, and a call beside an
   assert.equal((await place.recorded(5)).length, 4);
 });
 
-test("after a restart a conversation goes on in its session", async () => {
+test("after a restart a conversation continues in its session", async () => {
   await using place = await proxied();
   await ask(place, [user("one")]);
   await ask(place, [user("one"), assistant("Hello"), user("two")]);
@@ -230,7 +230,7 @@ test("errors of the provider pass through, cost nothing, and a retry continues t
   assert.deepEqual([calls.calls, calls.unconfirmedTokens], [2, 0]);
 });
 
-test("a client that disconnects cuts the call off; what it got is counted and kept", async () => {
+test("a client that disconnects ends the call; its partial answer is counted and kept", async () => {
   await using place = await proxied();
   const closed = Promise.withResolvers<void>();
   place.upstream.next.push((response) => {
@@ -277,7 +277,7 @@ test("a call that cannot be recorded is refused, unless the operator lets it pas
   }
 });
 
-test("secrets in what is said are redacted in the log, and forwarded as they are", async () => {
+test("secrets are redacted in the log, and forwarded unchanged", async () => {
   await using place = await proxied();
   const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
   await ask(place, [user(`my token is ${secret}`)]);

@@ -34,7 +34,7 @@ const compacted = (
 const boundary = "user: [Everything so far was replaced by this summary. The log keeps it; recall reads it.]";
 
 describe("compaction", () => {
-  test("a summary and what is recorded stand for everything before", async () => {
+  test("a summary and the recorded items replace everything before", async () => {
     const known = worked()
       .and("item.recorded", { kind: "task", key: "pay" }, { value: "pay them" })
       .and("item.recorded", { kind: "decision", key: "wal" }, { value: "use it", because: "it is safe" })
@@ -57,7 +57,7 @@ describe("compaction", () => {
     );
   });
 
-  test("what is recorded later stands where it happened, and leaves the boundary as it is", async () => {
+  test("items recorded later appear where they happened, and leave the boundary unchanged", async () => {
     const before = compacted(worked(), "summarize", { summary: "S." });
     const after = before.and("item.recorded", { kind: "fact", key: "new" }, { value: 1 });
     assert.deepEqual(await told(after), [`${boundary}\n\nS.`, "user: [recorded meanwhile: fact new: 1]"]);
@@ -99,7 +99,7 @@ describe("compaction", () => {
   });
 });
 
-test("what was erased shows as gaps with a name", async () => {
+test("erased content shows as named gaps", async () => {
   assert.deepEqual(await told(erased(worked(), 1, 2, 5, 6, 7)), [
     "system: [erased: what this session was opened for, and its instructions]",
     "user: [erased: what this input said]",
@@ -165,7 +165,7 @@ describe("tools", () => {
     assert.deepEqual(await told(back), ["tools: read, shell", "user: Go."]);
   });
 
-  test("tools first bound after a request do not change what it began with", async () => {
+  test("tools bound after a request do not change its prefix", async () => {
     const bare = asks(hears(given(), words("Go.")));
     const later = bare.and("tools.bound", { digest: any, count: 1 }, offered("read"));
     assert.deepEqual(await told(later), ["user: Go.", "tools: read"]);

@@ -137,7 +137,7 @@ describe("calls and results", () => {
     ]);
   });
 
-  test("skipped, denied, failed and silent calls say what they are", async () => {
+  test("skipped, denied, failed and silent calls are labeled", async () => {
     const asked = ["a", "b", "c", "d"].reduce(
       (session, call) => requests(session, call, "shell"),
       says(asks(hears(given(), words("Go.")))),
@@ -235,7 +235,7 @@ describe("what the model said", () => {
       ]);
     });
 
-    test("shows as a gap once it is erased", async () => {
+    test("shows as a gap after erasure", async () => {
       const next = hears(cut.and("turn.ended", samples["turn.ended"].body), words("Go on."));
       const lines = await told(erased(next, cut.state.seq));
       assert.match(lines[1] ?? "", /^model: \[.*what the model had said/);

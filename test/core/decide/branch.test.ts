@@ -38,7 +38,7 @@ test("a fork names its parent, and brings the objective it was given", () => {
   assert.equal(empty(sessionId).refusal(fork()).code, "not-found");
 });
 
-test("a fork by a person gets what was left of the limits, never less than nothing", () => {
+test("a fork by a person gets the rest of the limits, never less than zero", () => {
   const spent = given()
     .and("budget.set", { limits: { tokens: 100, steps: 1 } })
     .and("budget.allotted", { session: childId, direction: "given", amounts: { tokens: 30, steps: 4 } })
@@ -115,7 +115,7 @@ const taken = (): Given =>
     .and("input.received", { input: 3 }, { blocks: [] })
     .and("turn.ended", { outcome: "completed", steps: 0, mindForm: 1, mindHash: parentHash });
 
-test("a rewind says where to, and which inputs had been taken up since", () => {
+test("a rewind names its target and the inputs processed since", () => {
   const later = taken();
   const body = { toSeq: 2, inputs: { ranges: [[1, 1]], fromSeq: 2 }, requeued: false };
   assert.deepEqual(later.brings(rewind(2, later)), [{ type: "session.rewound", body }]);
@@ -182,7 +182,7 @@ test("a checkpoint names a position that is there, and no number", () => {
   assert.equal(two.refusal({ do: "save", name: "12" }).code, "invalid");
 });
 
-test("a session holds as many checkpoints as its limit, and can still move one", () => {
+test("a session at its limit of checkpoints can still move one", () => {
   const drafts = Array.from({ length: limit.checkpointsMax }, (_, place) => ({
     type: "checkpoint.saved",
     body: { name: `c${place}`, seq: 1 },

@@ -31,7 +31,7 @@ test("an erasure is one event with the ranges and how much it was", () => {
   assert.deepEqual(given().brings(silent), [{ type: "content.erased", body }]);
 });
 
-test("what is erased adds up in the standing", () => {
+test("erased contents add up in the standing", () => {
   const { state } = given()
     .when(erase)
     .when({ do: "erase", ranges: [[3, 3]], records: 1, bytes: 10 });
@@ -91,7 +91,7 @@ test("a session can be held and erased from in any status but moved", () => {
   }
 });
 
-test("a fork begins with what is gone of what it shares, each entry a record", () => {
+test("a fork of a session with erasures begins with a record for each shared one", () => {
   const erased = [
     { ranges: [[1, 1]], records: 1, bytes: 9 },
     { ranges: [[3, 3]], records: 0, bytes: 0 },

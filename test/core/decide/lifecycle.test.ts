@@ -133,7 +133,7 @@ test("money is a whole number of nano-dollars", () => {
   ]);
 });
 
-test("rename and prioritize say what is new", () => {
+test("rename and prioritize record the new value", () => {
   assert.deepEqual(given().brings({ do: "rename", name: "n" }), [
     { type: "session.renamed", body: {}, content: { name: "n" } },
   ]);
@@ -161,7 +161,7 @@ test("labels are set and removed in one event, up to their limit", () => {
   assert.deepEqual(missing, { code: "not-found", message: 'there is no label "nope"' });
 });
 
-test("a reason is stored as content; without one there is no content", () => {
+test("a reason is stored as content, and without a reason the record has none", () => {
   const sleeping = given().when({ do: "sleep" });
   const suspended = given().when({ do: "suspend" });
   const closed = given().when({ do: "close" });

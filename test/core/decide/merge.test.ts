@@ -84,7 +84,7 @@ test("what does not fit into one append comes without the note, and then with it
   );
 });
 
-test("in a turn, what comes in belongs to it", () => {
+test("a merge during a turn belongs to the turn", () => {
   const running = given().and("turn.started", { inputs: [] });
   assert.deepEqual(
     running.brings(merge([record("a")])).map(({ turn }) => turn),
@@ -92,7 +92,7 @@ test("in a turn, what comes in belongs to it", () => {
   );
 });
 
-test("nothing is merged with itself, or into what is over", () => {
+test("a session is not merged with itself, and a closed one accepts no merge", () => {
   assert.equal(given().refusal({ do: "merge", from: sessionId, writes: [], note }).code, "invalid");
   const closed = given().when({ do: "close" });
   assert.equal(closed.refusal(merge([])).code, "refused");

@@ -45,7 +45,7 @@ test("a message is numbered by the receiver it is for", () => {
   ]);
 });
 
-test("what was sent and received stays so when the session rewinds", () => {
+test("sent and received messages survive a rewind", () => {
   const log = given()
     .when(send())
     .when(receive())
@@ -244,7 +244,7 @@ test("contracts are declared by topic, and replaced, up to a limit", () => {
  * die between the two appends; and a receiver whose inbox is full now and then. Whatever they do: what was
  * received is what was sent up to some number, in order, each once; and what is not in the outbox is there.
  */
-test("two logs and unreliable relays: what arrived is a beginning of what was sent, each once", () => {
+test("two logs and unreliable relays: the received messages are a prefix of the sent ones, each once", () => {
   const step = fc.oneof(
     fc.constant("send" as const),
     fc.constant("look" as const),

@@ -66,7 +66,7 @@ test("a time fires once: for another who noticed it too, it is a conflict", () =
   );
 });
 
-test("a trigger that was set anew, or is gone, does not fire for what the earlier one saw", () => {
+test("a trigger that was replaced or removed does not fire for an earlier observation", () => {
   const anew = timed().when({ do: "trigger", name: "tick", kind: "every", spec: {}, nextMs: 1_000 });
   assert.equal(anew.refusal(fire()).code, "not-found");
   assert.equal(timed().when({ do: "untrigger", name: "tick" }).refusal(fire()).code, "not-found");
@@ -80,13 +80,13 @@ test("an unread firing is not repeated, unless every time counts", () => {
   assert.deepEqual(types(timed().when(fire()), occurrence), ["trigger.fired", "input.received"]);
 });
 
-test("what is fired by hand still fires at its time", () => {
+test("a manual firing leaves the scheduled time unchanged", () => {
   const log = timed().when({ do: "fire", name: "tick", setSeq: 2, digest: sha("3"), text: "by hand" });
   assert.equal(log.state.standing.triggers.get("tick")?.nextMs, 1_000);
   assert.deepEqual(types(log, fire({ dueMs: 1_000 })), ["trigger.fired"]);
 });
 
-test("what is watched fires only if it is as it was last seen", () => {
+test("a watched trigger fires only if its last-seen state is current", () => {
   const log = given().when({ do: "trigger", name: "tick", kind: "file", spec: {}, digest: sha("a") });
   const change = (was: string, now: string): Command => {
     return { do: "fire", name: "tick", setSeq: 2, was: sha(was), digest: sha(now), text: "changed" };
@@ -96,7 +96,7 @@ test("what is watched fires only if it is as it was last seen", () => {
   assert.equal(changed.when(change("b", "a")).state.standing.triggers.get("tick")?.lastCause, sha("a"));
 });
 
-test("one who named what it waits for is woken by that alone", () => {
+test("a session that sleeps for named triggers wakes for those only", () => {
   const two = timed().when({ do: "trigger", name: "other", kind: "every", spec: {}, nextMs: 1_000 });
   const asleep = two.when({ do: "sleep", triggers: ["other"] });
   assert.deepEqual(types(asleep, fire()), ["trigger.fired", "input.received"]);

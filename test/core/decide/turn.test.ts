@@ -98,7 +98,7 @@ test("a tool starts only once it may, and a session tool never does", () => {
   assert.deepEqual(open.when(start("a")).brings(start("a"))[0]?.body, { call: "a", attempt: 2 });
 });
 
-test("a session tool and its result are one append; what is refused is its result", () => {
+test("a session tool and its result are one append; a refusal is its result", () => {
   const act: CommandOf<"settle">["act"] = { do: "record", kind: "fact", key: "k", value: 1 };
   const open = given()
     .when(begin)
@@ -218,7 +218,7 @@ test("after a crash active time counts up to the last record of the lease holder
   }
 });
 
-test("a limit on time says what is used of it, which is what the state says", () => {
+test("a time limit reports the same use as the state", () => {
   const limited = given()
     .when({ do: "budget", limits: { wallMs: 2_000 } })
     .when(take)

@@ -34,7 +34,7 @@ test("an item has a kind, a key and a value; only a task has a status, and it st
   assert.equal(given().refusal({ do: "record", kind: "fact", key: "k", value: undefined }).code, "invalid");
 });
 
-test("what is done in a turn carries its number", () => {
+test("records written in a turn carry its number", () => {
   const running = given().and("turn.started", { inputs: [] });
   const recorded = running.when({ do: "record", kind: "fact", key: "k", value: 1 });
   const turns = [
@@ -81,7 +81,7 @@ test("a pin names the record of its value; one that does not fit is refused with
   one.brings({ ...pin, pinned: { tokens: 1_600, roomTokens: 1_600 } });
 });
 
-test("the durable tier holds as many items as its limit, and can still be corrected then", () => {
+test("a session at its limit of items can still be corrected", () => {
   const full = many(limit.itemsMax, (place) => ({
     type: "item.recorded",
     body: { kind: "fact", key: `k${place}` },
@@ -114,7 +114,7 @@ test("scratch keys are set and removed, up to their limit", () => {
   });
 });
 
-test("a binding is named after its path, its address or its kind, and holds what it was given", () => {
+test("a binding is named after its path, URL or kind, and keeps its options", () => {
   const names = [
     { kind: "file", path: "p", url: "u" },
     { kind: "mcp", url: "u" },

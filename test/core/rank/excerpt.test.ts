@@ -76,7 +76,7 @@ suite("rank", () => {
       .filter(({ isRelevant }) => isRelevant)
       .map(({ id }) => id);
 
-  test("on the labelled set it finds most of what is meant, and hardly anything else", () => {
+  test("on the labeled set it finds most of the relevant texts, and few others", () => {
     const { precision, recall } = rate(relevant);
     assert.ok(precision >= 0.85, `precision ${precision}`);
     assert.ok(recall >= 0.75, `recall ${recall}`);

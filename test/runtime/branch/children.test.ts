@@ -191,7 +191,7 @@ test("children open children, up to a depth", async () => {
   );
 });
 
-test("a fork that a model makes does its objective, gives back what is left, and is waited for", async () => {
+test("a fork that a model makes works on its objective, returns the rest, and its parent waits", async () => {
   for (const wait of [true, false]) {
     const lines: Line[] = [
       [use("fork", { objective: "Ask the hotel", ...(wait ? { wait } : {}) })],
@@ -231,7 +231,7 @@ test("a fork that a model makes does its objective, gives back what is left, and
   }
 });
 
-test("cancelling the tree ends the deepest first, and what is left goes up to the top", async () => {
+test("cancelling the tree ends the deepest first, and unused budget returns to the top", async () => {
   const script = byObjective({
     Top: [
       [
@@ -267,7 +267,7 @@ test("cancelling the tree ends the deepest first, and what is left goes up to th
   for (const one of [middle, bottom, beside]) assert.equal((await stands(one)).why?.by, "cancelled");
 });
 
-test("a parent that is over passes on what comes back; one that is gone gets nothing", async () => {
+test("an ended parent passes returned budget on; a missing one gets nothing", async () => {
   const script = byObjective({
     Top: [[use("open", { objective: "Middle", budget: { steps: 10 } })], "Done."],
     Middle: [[use("open", { objective: "Bottom", budget: { steps: 4 } })], "Done."],
@@ -299,7 +299,7 @@ test("a parent that is over passes on what comes back; one that is gone gets not
   }
 });
 
-test("of time all comes back that a holder did not use: up to its last record when it is gone", async () => {
+test("unused time is returned: up to the last record for a dead process", async () => {
   const made = madeWorld();
   const clock = { ...made, isGone: (holder: string) => holder === "dead" };
   const script = scripted([[use("fork", { objective: "Part", budget: { wallMs: 60_000 } })], "Done."]);

@@ -12,7 +12,7 @@ async function handoffIn(session: Session): Promise<{ readonly text: string }> {
 
 const pointer = (session: Session, seq: number): string => `[${session.id.slice(-8)}@${seq}]`;
 
-test("what was inherited and not settled is handed on, with its own pointers", async () => {
+test("inherited items that are not settled are handed on, with their own pointers", async () => {
   await using place = inMemory();
   const { engine } = place;
   const first = await engine.open({ objective: "Fix login" });
@@ -53,7 +53,7 @@ test("what was inherited and not settled is handed on, with its own pointers", a
   assert.match((await fresh.handoff()).text, /Nothing is left open/);
 });
 
-test("of a session that is gone, what its handoff said is handed on", async () => {
+test("the handoff of a deleted session is handed on", async () => {
   await using place = inMemory();
   const { engine } = place;
   const first = await engine.open({ objective: "Fix login" });

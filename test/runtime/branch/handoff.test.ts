@@ -87,7 +87,7 @@ test(
   },
 );
 
-test("a handoff is written once, and again when something was said since", async () => {
+test("a handoff is written once, and again after new content", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "Fix login" });
   await session.record("fact", "port", 8080);
@@ -265,7 +265,7 @@ test("bad input is refused clearly, and nothing is written for it", async () => 
   assert.equal((await engine.sessions()).rows.length, 1);
 });
 
-test("a model writes what stands in front of the lists, and what it cost is the session's", async () => {
+test("a model writes the introduction to the lists, and the session pays for it", async () => {
   const script = scripted([
     "Hello.",
     (call) => `Half done ${/\[\S+@2\]/.exec(lastText(call))?.[0]} [zzzzzzzz@9].`,
@@ -349,7 +349,7 @@ test("the offline model says in sentences what the lists say", async () => {
   assert.ok(text.includes("1 decided, 1 still to do. Next: Go on with the open tasks"));
 });
 
-test("what was moved away, and what is a copy, is handed off without a word in its log", async () => {
+test("moved sessions and copies are handed off without a record in their log", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
   const { root } = await livedIn(a);
@@ -385,7 +385,7 @@ test("a fork and a merge say in their handoff where they come from", async () =>
   assert.ok(merged.includes(`${pointer(root, event?.seq ?? 0)} It took over what`));
 });
 
-test("a turn with calls: what waits, what failed and what was answered stand in the handoff", async () => {
+test("a turn with calls: waiting, failed and answered calls appear in the handoff", async () => {
   const broken = defineTool({
     name: "fetch",
     description: "Fetches.",

@@ -48,7 +48,7 @@ test("an erased base counts as changed on both sides, and theirs that is erased 
   assert.deepEqual([again.range, again.written], [null, null]);
 });
 
-test("the objective of a session that was merged may be gone", async () => {
+test("the objective of a merged session may be erased", async () => {
   await using place = await inFile();
   const [a, b] = [await place.engine.open({ objective: "a" }), await place.engine.open({ objective: "b" })];
   await b.record("fact", "x", 1);

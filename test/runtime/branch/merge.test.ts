@@ -169,7 +169,7 @@ for (const [name, make] of Object.entries(makers)) {
 }
 
 suite("merging again", { concurrency: true }, () => {
-  test("brings only what is new, also of an ancestor, and both ways", async () => {
+  test("merges only new items, also of an ancestor, and in both directions", async () => {
     await using place = inMemory();
     const a = await place.engine.open({ objective: "o" });
     await a.record("fact", "x", 1);
@@ -200,7 +200,7 @@ suite("merging again", { concurrency: true }, () => {
     assert.deepEqual(await tier(a), await tier(b));
   });
 
-  test("does not ask again what was resolved", async () => {
+  test("does not ask again about resolved conflicts", async () => {
     await using place = inMemory();
     const a = await place.engine.open({ objective: "o" });
     const b = await a.fork();

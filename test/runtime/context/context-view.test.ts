@@ -6,7 +6,7 @@ import { engineWith, scripted } from "../turn/scripted.ts";
 
 const instructions = "Be exact.";
 
-test("each part says what it is, and all tokens are those of the parts", async () => {
+test("each part has a label, and the tokens are the sum of the parts", async () => {
   await using engine = engineWith(scripted(["done"]));
   const session = await engine.open({ objective: "Fix login", instructions });
   await session.input("Begin.");

@@ -192,7 +192,7 @@ test("unknown options are refused with the nearest known spelling", async () => 
   assert.equal((await session.head()).seq, 1);
 });
 
-test("what is out of bounds is refused in words", async () => {
+test("out-of-range values are refused with the field", async () => {
   await using place = inMemory();
   const { engine } = place;
   const session = await engine.open({ objective: "o" });
@@ -289,7 +289,7 @@ test("an actor is made of what a header may hold", async () => {
   }
 });
 
-test("an engine is opened on what it knows", async () => {
+test("openEngine accepts only known options", async () => {
   const { path, remove } = newPath();
   const wrong: readonly (readonly [object, string])[] = [
     [{ stoer: path }, "invalid"],

@@ -40,7 +40,7 @@ test("followers get an error when the engine is closed", async () => {
   remove();
 });
 
-test("what is checked is what is written", async () => {
+test("a value that changes between reads, or has toJSON or __proto__, is refused", async () => {
   await using engine = await openEngine({ store: "memory:" });
   const session = await engine.open({ objective: "o" });
   let reads = 0;

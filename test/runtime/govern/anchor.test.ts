@@ -211,7 +211,7 @@ test("deleted, closed, moved, erased, archived and forked sessions are not taken
   }
 });
 
-test("a log that is gone is reported, and a file restored from an older copy by its anchor", async () => {
+test("a missing log is reported, and the anchor reveals a file restored from an older copy", async () => {
   await using place = inFile();
   const backup = newPath();
   const engine = await place.open();
@@ -238,7 +238,7 @@ test("a log that is gone is reported, and a file restored from an older copy by 
   backup.remove();
 });
 
-test("a list costs what changed, and all logs are listed again only after as many changes", async () => {
+test("a list costs as much as changed, and a full list follows only after many changes", async () => {
   await using place = inFile();
   await using engine = await place.open();
   const sessions = await filled(engine, 3);

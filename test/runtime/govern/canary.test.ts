@@ -189,7 +189,7 @@ async function counted(engine: Engine, session: Session): Promise<unknown> {
   return { used, limits, lastTurn, rows, lineage };
 }
 
-test("what is erased with its copies is in no file of the store, and verify counts it", async () => {
+test("content erased with its copies is in no file of the store, and verify counts it", async () => {
   await using aviary = await plant();
   const { path, store, engine, session, others } = aviary;
   const bundled = await imported(engine);
@@ -215,7 +215,7 @@ test("what is erased with its copies is in no file of the store, and verify coun
   assert.deepEqual(doorsIn(path), []);
 });
 
-test("what is deleted is in no file of the store", async () => {
+test("deleted content is in no file of the store", async () => {
   await using aviary = await plant();
   const { path, store, engine, session, others } = aviary;
   const bundled = await imported(engine);

@@ -16,7 +16,7 @@ async function isErased(session: Session, seq: number): Promise<boolean> {
   return event?.erased === true;
 }
 
-test("what was merged from an erased item, and the summary of the merge, are copies", async () => {
+test("items merged from an erased item, and the summary of the merge, are copies", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   const { seq } = await session.record("fact", "rate", "four");
@@ -162,7 +162,7 @@ test("a handoff counts as a copy in the session it started, if it contains erase
   assert.doesNotMatch(JSON.stringify(await all(next.events())), /fortytwo|harvest/);
 });
 
-test("what is remembered of an erased item is a copy, also in sessions that carry it", async () => {
+test("memory of an erased item is a copy, also in sessions that carry it", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "the rate of apples" });
   const { seq } = await session.record("fact", "apple-rate", "fortytwo apples");
@@ -219,7 +219,7 @@ test("memory is forgotten for good: all its versions go, and where else it stand
   assert.deepEqual([verified.problems, verified.erased], [[], 5]);
 });
 
-test("what was forgotten before is erased by its name, also when it came from no session", async () => {
+test("a forgotten entry is erased by its name, also when it came from no session", async () => {
   await using place = inMemory();
   const { engine, store } = place;
   const name = { scope: "agent", owner: "payroll", kind: "fact", key: "phone" } as const;

@@ -57,7 +57,7 @@ for (const when of ["before", "after"] as const) {
   });
 }
 
-test("beside forks, inputs and other erasures of two processes no log says what is not so", async () => {
+test("with concurrent forks, inputs and erasures every log stays truthful", async () => {
   await using place = await inFile();
   const other = await place.again();
   const session = await place.engine.open({ objective: "o" });

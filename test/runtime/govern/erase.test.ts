@@ -31,7 +31,7 @@ const saysErased = async (session: Session): Promise<unknown[]> =>
     log === session.id ? [body, content] : "of its parent",
   );
 
-test("contents and salts are gone, and everything else is as it was", async () => {
+test("erasure removes contents and salts, and nothing else", async () => {
   await using place = inMemory();
   const session = await spoken(place);
   const before = await all(session.records());
@@ -187,7 +187,7 @@ test("a parent's contents are erased in the parent, or through a fork if it is d
   assert.equal((await place.engine.verify()).ok, true);
 });
 
-test("a fork that is made later knows what is gone, also when its parent is deleted", async () => {
+test("a later fork records the erasures, also when its parent is deleted", async () => {
   await using place = inMemory();
   const session = await spoken(place);
   await session.erase({ ranges: [[2, 3]] });
@@ -399,7 +399,7 @@ test("invalid options are refused, and nothing is changed", async () => {
   await assert.rejects(session.erase(), { code: "not-found" });
 });
 
-test("whatever is forked, erased and deleted, every log says exactly what is gone from it", async () => {
+test("after any forks, erasures and deletions every log lists exactly its erased contents", async () => {
   const step = fc.record({
     do: fc.constantFrom("fork", "fork", "erase", "erase", "append", "delete"),
     a: fc.nat(),
@@ -472,7 +472,7 @@ test("a copy is deleted where it is, and a session that was moved is erased wher
   assert.deepEqual((await a.engine.verify()).problems, []);
 });
 
-test("a bundle of a fork says what is gone from what it shares", async () => {
+test("a bundle of a fork lists the erasures of its shared part", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
   const { root, fork } = await livedIn(a);

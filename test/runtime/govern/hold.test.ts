@@ -32,7 +32,7 @@ test("a hold stands until it is lifted, and both say why", async () => {
   ]);
 });
 
-test("what is under a hold is not deleted", async () => {
+test("a session under a hold is not deleted", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   await session.hold("case");
@@ -83,7 +83,7 @@ test("a hold does not go with a fork", async () => {
   assert.equal((await fork.fold()).standing.holds.size, 0);
 });
 
-test("a hold goes with a session that is moved, and what is left can be deleted and erased", async () => {
+test("a hold moves with its session, and the copy left behind can be deleted and erased", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
   const root = await a.engine.open({ objective: "the parent" });
@@ -114,7 +114,7 @@ test("a copy of a session that is under a hold can be deleted", async () => {
   await assert.rejects(b.engine.session(session.id), { code: "not-found" });
 });
 
-test("policies delete what is left of a session that was moved while under a hold", async () => {
+test("policies delete the copy left by a session that moved under a hold", async () => {
   await using homes = twoInMemory();
   const { a } = homes;
   const session = await a.engine.open({ objective: "o" });

@@ -62,7 +62,7 @@ async function workedBeside(engine: Engine): Promise<void> {
   await until(async () => (await other.items()).length === 1);
 }
 
-test("an unsigned bundle is imported suspended, and says what it would act with", async () => {
+test("an unsigned bundle arrives suspended, with a list for review", async () => {
   const folder = mkdtempSync(join(tmpdir(), "skein-review-"));
   const mark = join(folder, "mark");
   await using a = await open();

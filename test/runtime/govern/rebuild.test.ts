@@ -69,7 +69,7 @@ async function derived({ engine, path }: FilePlace, ids: readonly string[]) {
   };
 }
 
-test("what was derived is the same after a rebuild", async () => {
+test("derived data is the same after a rebuild", async () => {
   await using place = await inFile();
   const ids = await fill(place);
   const before = await derived(place, ids);
@@ -82,7 +82,7 @@ test("what was derived is the same after a rebuild", async () => {
 });
 
 test(
-  "what was derived can be dropped table by table, and is the same after a rebuild",
+  "derived data can be dropped table by table, and is the same after a rebuild",
   { skip: noFile() },
   async () => {
     await using place = await inFile();
@@ -116,7 +116,7 @@ test("snapshots may be deleted at any time: states do not change, and new ones c
   assert.ok((await place.store.stats()).snapshots > 0);
 });
 
-test("what is written while a rebuild runs is in it", async () => {
+test("records written during a rebuild are in it", async () => {
   await using place = await inFile();
   const ids = await fill(place);
   const session = await place.engine.session(ids[0]!);

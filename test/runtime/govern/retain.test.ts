@@ -287,7 +287,7 @@ test("sessions that run or have open work are skipped", async () => {
   assert.deepEqual(new Set(done), new Set([leased.id, asking.id]));
 });
 
-test("what is only written ahead does not make the store seem to grow", async () => {
+test("the write-ahead log does not count as growth of the store", async () => {
   await using place = await inFile();
   const { engine, world } = place;
   for (let n = 0; n < 40; n++) await engine.open({ objective: `number ${n}` });

@@ -208,7 +208,7 @@ test("what a fork shares is verified with it once its parent is deleted", { skip
   await place[Symbol.asyncDispose]();
 });
 
-test("verify changes nothing, and asks for what it knows", async () => {
+test("verify changes nothing, and reports wrong arguments", async () => {
   await using place: Place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   // The bytes may be of a database that others use too.

@@ -111,7 +111,7 @@ test("a refusal counts where an earlier try would be refused, too", async () => 
   assert.equal(await answering([conflict]).settle([other, asked({ seq: 4 })]), conflict);
 });
 
-test("what was written is found by its place or its key, and given as the store would have", async () => {
+test("a write is found by its position or its key, and returned as the store would", async () => {
   const there = { session, at: 7 };
   const fifth = { kind: "ok", parts: [{ ...there, firstSeq: 5, headSeq: 6, hashes: ["h5", "h6"] }] };
   for (const pageMax of [1, Infinity]) {

@@ -35,7 +35,7 @@ const setBack = (session: Session, which: string) => ({
   hint: `a failover or a restored backup lost them. To continue: skein activate ${session.id}`,
 });
 
-test("a handle whose last records are gone writes nothing more of that history", async () => {
+test("a handle whose last records are lost writes nothing more of that history", async () => {
   await using place = await fallible();
   const engine = new Engine({ store: place.store, world });
   const session = await engine.open({ objective: "o" });
@@ -140,7 +140,7 @@ test("a report that fails is repeated before any other work", async () => {
   assert.equal((await session.fold()).standing.why?.by, "set-back");
 });
 
-test("what is over, or stands still for something else, is set back as well as can be", async () => {
+test("closed and suspended sessions reject writes after a rollback", async () => {
   await using place = await fallible();
   const engine = new Engine({ store: place.store, world });
   const closed = await engine.open({ objective: "closed" });
@@ -162,7 +162,7 @@ test("what is over, or stands still for something else, is set back as well as c
   assert.equal((await asked.fold()).standing.status, "suspended");
 });
 
-test("a session that is gone altogether is not made again", async () => {
+test("a session that is lost as a whole is not created again", async () => {
   await using place = await fallible();
   const engine = new Engine({ store: place.store, world });
   await place.save();
@@ -313,7 +313,7 @@ test("a worker reports it, and neither runs nor wakes a session that was rolled 
   await engine.close();
 });
 
-test("a snapshot of a history that is gone is passed over", async () => {
+test("a snapshot of a lost history is skipped", async () => {
   await using place = await fallible();
   const session = await new Engine({ store: place.store, world }).open({ objective: "o" });
   for (const key of ["a", "b", "c"]) await session.record("fact", key, 1);
@@ -350,7 +350,7 @@ test("lost workspace records are dropped, and the next writer gets one error", a
   assert.deepEqual((await entries()).toSorted(), ["again", "kept"]);
 });
 
-test("a writer whose acknowledged record is gone gets an error before its next write", async () => {
+test("a writer whose acknowledged record is lost gets an error before its next write", async () => {
   let lost = 0;
   const act = fc.record({ who: fc.nat(2), what: fc.constantFrom("append", "read", "label") });
   const acts = (least: number) => fc.array(act, { minLength: least, maxLength: 6 });

@@ -32,7 +32,7 @@ const bytesOf = (text: string, encoding: BufferEncoding = "utf8"): Uint8Array =>
 const registered = ({ redactor }: { readonly redactor: Redactor }, values: readonly string[]) =>
   values.map((value) => redactor.registeredIn(value));
 
-test("an engine's secrets are texts by name, and a switch; what is undefined is left out", () => {
+test("secrets are texts by name, and a switch; undefined ones are ignored", () => {
   const redactor = openRedactor({ DB: secret, NONE: undefined });
   assert.equal(redactor.text(`${secret} ${guessed}`), "[redacted: DB] [redacted: github-token]");
   const exact = openRedactor({ DB: secret, looksLike: false });
@@ -109,7 +109,7 @@ test("a binding with a secret is refused, and one that names it is not", () => {
   });
 });
 
-test("what is held to its words is refused with a secret, and says which if it is registered", () => {
+test("fields that cannot be redacted refuse a secret, and name it if it is registered", () => {
   const { redactor } = holding();
   checkMeant(redactor, "a rule", { text: "harmless" });
   checkMeant(undefined, "a rule", { text: secret });

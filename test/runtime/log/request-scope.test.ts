@@ -58,7 +58,7 @@ test("of two calls with one key the second finds what the first has made", async
   assert.equal((await all(forks[0]!.events({ types: ["session.renamed"] }))).length, 1);
 });
 
-test("the key and the expectation are of the first change only; what it brings about is free", async () => {
+test("key and expectation apply to the first change only, not to what follows from it", async () => {
   await using place = inMemory();
   const { engine } = place;
   const session = await engine.open({ objective: "First" });

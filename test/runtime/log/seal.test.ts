@@ -60,7 +60,7 @@ test("what JSON cannot hold is refused, in bodies and contents", () => {
   assert.throws(() => one({ content: shifting }), { code: "invalid", message: /NUL/ });
 });
 
-test("a body and a content have as many bytes as fit, and a long content is a blob", () => {
+test("a body and a content hold the maximum of bytes, and a long content is a blob", () => {
   const sized = (bytes: number) => ({ t: "x".repeat(bytes - '{"t":""}'.length) });
   one({ body: sized(limit.bodyBytesMax) });
   assert.throws(() => one({ body: sized(limit.bodyBytesMax + 1) }), {
@@ -141,7 +141,7 @@ test("a secret in what calls are held to is refused, and taken out of the reason
   );
 });
 
-test("what is left of a content without its secret still has to be as the catalogue has it", () => {
+test("a content without its secret must still match the catalog", () => {
   const blob = "ab".repeat(32);
   const world = { ...madeWorld(), redactor: openRedactor({ HASH: blob }) };
   const blocks = [{ type: "image", mediaType: "image/png", blob }];

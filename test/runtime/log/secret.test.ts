@@ -88,7 +88,7 @@ test("who works or holds a lease is not called by a secret; a process may be cal
   assert.equal(lease.epoch, 2);
 });
 
-test("what can only be a secret is refused in names, too, and found there by a scan", async () => {
+test("texts that can only be secrets are refused in names, too, and scan finds them there", async () => {
   const token = `ghp_${"aB3dE5gH7jK9".repeat(3)}`;
   const { engine, store, world } = engineOn([], { secrets: { looksLike: false } });
   await using _ = engine;
@@ -126,7 +126,7 @@ test("what can only be a secret is refused in names, too, and found there by a s
   );
 });
 
-test("what got in early under such a name can be lifted, retracted and deleted", async () => {
+test("holds, items and sessions with such a name can be lifted, retracted and deleted", async () => {
   const token = `ghp_${"aB3dE5gH7jK9".repeat(3)}`;
   const { engine, store, world } = engineOn([], { secrets: { looksLike: false } });
   await using _ = engine;
@@ -202,7 +202,7 @@ test("model and tools get what the log holds, and every context is rebuilt from 
   assert.equal((await session.verify()).ok, true);
 });
 
-test("digests and sizes are those of what is stored", async () => {
+test("digests and sizes are those of the stored text", async () => {
   using place = folder();
   const path = join(place.path, "rates.txt");
   writeFileSync(path, `rate ${secret}\n`);
@@ -361,7 +361,7 @@ test("a blob of a bundle is looked at before any of it is kept", async () => {
   assert.equal(await b.store.blob(blob), undefined);
 });
 
-test("openEngine registers what it is given and keys of providers; it need not guess", async () => {
+test("openEngine registers given secrets and provider keys, with detection switched off", async () => {
   const models = { providers: { "my-server": { url: "http://localhost:1/v1", key: "configured-key-1" } } };
   const keys = { OPENAI_API_KEY: "environment-key-2", UNSET: undefined };
   const told = "configured-key-1 environment-key-2 given-value-3 password=hunter22";

@@ -165,7 +165,7 @@ test("a first try that lands just before the second is found, not written again"
   assert.equal((await recordsOf(place, before)).length, 4);
 });
 
-test("a storm of conflicts is weathered, and given up only after a thousand", async () => {
+test("a thousand conflicts are retried before the append fails", async () => {
   await using place = inMemory();
   const before = await place.engine.open({ objective: "o" });
   const storm = onFaulty(place, Array<Fault>(limit.conflictRetriesMax - 1).fill("conflict"));
@@ -180,7 +180,7 @@ test("a storm of conflicts is weathered, and given up only after a thousand", as
   assert.equal((await recordsOf(place, before)).length, 2);
 });
 
-test("a change is decided again on what is new, not written over it", async () => {
+test("a change is decided again on the new state, not written over it", async () => {
   await using place = inMemory();
   const mine = await place.engine.open({ objective: "o" });
   await mine.record("fact", "k", 1);

@@ -126,7 +126,7 @@ test("a relay that dies at any call is followed by another, and nothing is recei
   }
 });
 
-test("what is sent while the other store is out of reach waits, is seen, and goes in order", async () => {
+test("messages to an unreachable store wait, are listed, and arrive in order", async () => {
   await using world = twoWorlds();
   const from = await world.a.open({ objective: "A" });
   const to = await world.b.open({ objective: "B" });
@@ -227,7 +227,7 @@ test("a reply finds its way back by the place that came with the request, or by 
   assert.deepEqual(await told(from), ["this", "that"]);
 });
 
-test("a request that could not be delivered in time is given up, and never delivered", async () => {
+test("a request past its deadline is refused, and never delivered", async () => {
   await using world = twoWorlds();
   const from = await world.a.open({ objective: "A" });
   const to = await world.b.open({ objective: "B" });

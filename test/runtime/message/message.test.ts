@@ -133,7 +133,7 @@ test("a request without a reply times out with a note, and a late reply is refus
   assert.deepEqual((await place.engine.deliver()).sessions, 0);
 });
 
-test("a reply that comes after the request was given up by an earlier clock is refused too", async () => {
+test("a reply after the deadline by an earlier clock is refused too", async () => {
   await using place = inMemory();
   const { a, b } = await pair(place);
   const { message } = await a.send(b.id, "Which rate?", { withinMs: 1_000 });

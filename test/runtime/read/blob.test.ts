@@ -13,7 +13,7 @@ test("the bytes of an image come back whole, whatever they are", async () => {
   assert.equal((await place.engine.blob(await place.engine.putBlob(new Uint8Array(0)))).length, 0);
 });
 
-test("what was never kept is not found, and neither is what was erased", async () => {
+test("unknown and erased blobs are not found", async () => {
   await using place = inMemory();
   const { engine } = place;
   await assert.rejects(engine.blob("0".repeat(64)), { code: "not-found" });

@@ -38,7 +38,7 @@ test("two run at once, the others wait in order, behind those who have none runn
   assert.equal(limit.queriesMax, 2);
 });
 
-test("of one caller a quarter may wait, of all as many as the limit says", async () => {
+test("a caller may queue a quarter of the limit, all callers the whole limit", async () => {
   const { ask } = stand();
   const quarter = limit.queriesWaitingMax / 4;
   const running = [ask("r1", "r"), ask("r2", "r")];

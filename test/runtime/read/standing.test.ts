@@ -97,7 +97,7 @@ test("one that was given back with something left to do waits for another try, a
   await engine.close();
 });
 
-test("a turn's cost, its model and what it waits for come from the index alone", async () => {
+test("a turn's cost, its model and its wait reason come from the index alone", async () => {
   const engine = engineWith(scripted(["done"]));
   const session = await engine.open({ objective: "o", model: "test/scripted" });
   await session.input("do it");

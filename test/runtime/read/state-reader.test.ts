@@ -78,7 +78,7 @@ test("a snapshot that is damaged, of another form or of another position is pass
   assert.equal((await session.record("fact", "more", 1)).seq, 10);
 });
 
-test("a snapshot is used where there is one: what it says is not folded again", async () => {
+test("a state is folded from the newest snapshot on", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   for (let seq = 2; seq <= 9; seq++) await session.record("fact", `k${seq}`, seq);

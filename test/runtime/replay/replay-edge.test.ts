@@ -133,7 +133,7 @@ test("the instructions of an agent are replaced; all else of it stays", async ()
   await engine.close();
 });
 
-test("what was rewound away is not asked again, and a fork can be replayed from what it shares", async () => {
+test("a rewound range is not replayed, and a fork can be replayed from its shared part", async () => {
   const engine = engineWith(scripted(["a", "b", "c", "d", "a", "c", "d"]));
   const session = await engine.open({ objective: "o" });
   await all(session.ask("one"));

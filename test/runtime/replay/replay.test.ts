@@ -112,7 +112,7 @@ test("the same model does the same again, against recorded results, and nothing 
   await engine.close();
 });
 
-test("another model: what it does otherwise is shown, and what was not recorded is not run", async () => {
+test("another model: differences are shown, and unrecorded calls do not run", async () => {
   const other: readonly Line[] = [
     [use("pay", { to: "Ann", usd: 5 }), use("pay", { usd: 7 }, "pay-2"), use("look", { at: "roof" })],
     [fact("paid", 12)],
@@ -150,7 +150,7 @@ test("another model: what it does otherwise is shown, and what was not recorded 
   await engine.close();
 });
 
-test("live: what was not recorded runs if it only reads, and never otherwise", async () => {
+test("live: unrecorded calls run only if they read", async () => {
   const other: readonly Line[] = [
     [use("look", { at: "roof" }), use("look", { at: 5 }, "look-2"), use("pay", { usd: 9 })],
     "done",
@@ -195,7 +195,7 @@ test("other instructions are pinned in the fork, and every context can be rebuil
   await engine.close();
 });
 
-test("what was allowed or denied by a person is answered as it was then", async () => {
+test("approvals and denials of a person are repeated", async () => {
   const { ran, tools } = counters();
   const lines: readonly Line[] = [
     [use("pay", { usd: 1 }), use("pay", { usd: 2 }, "pay-2")],
@@ -222,7 +222,7 @@ test("what was allowed or denied by a person is answered as it was then", async 
   await engine.close();
 });
 
-test("what steered a turn comes in after as many steps", async () => {
+test("steering arrives after the same number of steps", async () => {
   const { tools } = counters();
   let session: Session | null = null;
   const steer: Line = async () => {
@@ -252,7 +252,7 @@ test("what steered a turn comes in after as many steps", async () => {
   await engine.close();
 });
 
-test("a scoring function judges both runs, and what it says of the fork is recorded there", async () => {
+test("a scoring function judges both runs, and its scores are recorded in the fork", async () => {
   const { engine, session } = await lived({ "test/one": once, "test/two": ["Ann is paid.", "Shut."] });
   await session.score("tone", -1, { because: "curt" });
   const { seq } = await session.head();
@@ -304,7 +304,7 @@ test("a scoring function that fails is named, and the fork is there all the same
   await engine.close();
 });
 
-test("a replay that a budget stops says so, and what was not asked again is missing", async () => {
+test("a replay that a budget stops reports it, with the turns that are missing", async () => {
   const { engine, session } = await lived({ "test/one": [...once, ...once] });
   const report = await session.replay({ from: 1, budget: { turns: 1 } });
   assert.deepEqual([report.stopped?.by, report.same], ["budget", false]);
@@ -315,7 +315,7 @@ test("a replay that a budget stops says so, and what was not asked again is miss
   await engine.close();
 });
 
-test("a replay that is broken off leaves no turn open, and reports what was run", async () => {
+test("an aborted replay leaves no turn open, and reports the turns it ran", async () => {
   const stop = new AbortController();
   const endless: Line = async ({ signal }) => {
     stop.abort();

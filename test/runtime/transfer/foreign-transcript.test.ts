@@ -41,7 +41,7 @@ const linesOf = <T>(text: string): T[] =>
     .split("\n")
     .map((line) => JSON.parse(line) as T);
 
-test("a native session: inputs, answers, calls with results, without what was rewound", async () => {
+test("a native session: inputs, answers and calls with results, without rewound ranges", async () => {
   const script = scripted([
     [say("Paying."), use("pay", { to: "ann" }, "a"), use("pay", { to: "eve" }, "b")],
     "Ann is paid.",
@@ -135,7 +135,7 @@ test("an imported session that went on here has both parts; a fork has its own i
   await assert.rejects(session.exportTranscript(bad), { code: "invalid" });
 });
 
-test("large texts are whole again, and a compaction names what it keeps", async () => {
+test("large texts are joined, and a compaction names the kept part", async () => {
   await using place = inMemory();
   const long = "x".repeat(300_000);
   const big = answered("a1", long, 1);

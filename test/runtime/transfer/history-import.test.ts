@@ -63,7 +63,7 @@ test("an import keeps calls, usage, tasks, times and the original, and waits for
   assert.equal((await engine.search("4.1")).length > 0, true);
 });
 
-test("importing again adds what is new; a rewritten source changes nothing", async () => {
+test("importing again adds only new entries; a rewritten source changes nothing", async () => {
   await using place = inMemory();
   const { engine } = place;
   const { session } = await engine.importTranscript(sourceOf({ entries: first }));
@@ -134,7 +134,7 @@ test("a log without digests of texts continues by its ids, and has them from the
   assert.equal((await engine.importTranscript(sourceOf({ entries: changed }))).status, "rewritten");
 });
 
-test("again imports only what is rewritten or continued, and the newest copy continues", async () => {
+test("--again imports only rewritten or continued sessions, and the newest copy continues", async () => {
   await using place = inMemory();
   const { engine } = place;
   const { session } = await engine.importTranscript(sourceOf({ entries: first }));
@@ -164,7 +164,7 @@ test("again imports only what is rewritten or continued, and the newest copy con
   assert.equal((await engine.verify()).ok, true);
 });
 
-test("an activated session follows its source until something is said or rewound here", async () => {
+test("an activated session follows its source until it gets input or is rewound here", async () => {
   const more = sourceOf({ entries: [...first, said("u3", "And now?")] });
   const changes = {
     input: (session: Session) => session.input("Go on"),

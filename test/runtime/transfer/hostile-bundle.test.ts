@@ -211,7 +211,7 @@ test("frames that claim or unpack to more than they may are refused without taki
   assert.ok(grown < 150_000_000, `${grown} bytes more`);
 });
 
-test("records that are not what they were are refused, however the rest is made to fit", async () => {
+test("replaced records are refused, however the rest is made to fit", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
   const { alone } = await given(a);
@@ -382,7 +382,7 @@ test("a longer history of a session that lives here does not take it away", asyn
   assert.equal((await root.verify()).ok, true);
 });
 
-test("blobs that are not what they say, break off, or are too many, leave nothing behind", async () => {
+test("wrong, truncated and too many blobs leave nothing behind", async () => {
   await using homes = await twoInFiles();
   const { a, b } = homes;
   const { alone } = await given(a);

@@ -12,7 +12,7 @@ import { madeWorld } from "../made-world.ts";
 import { all } from "../place.ts";
 import { lifeOf, livedIn, mortal, statusIn, type Home } from "../two-stores.ts";
 import { fileAndPostgres, twoInFiles, twoInMemory } from "../two-stores.ts";
-import { shownPlace } from "../../../src/runtime/read/moved.ts";
+import { shownPlace } from "../../../src/runtime/read/move-target.ts";
 
 const recordsIn = async ({ engine }: Home, id: SessionId): Promise<StoredRecord[]> =>
   all((await engine.session(id)).records());
@@ -215,7 +215,7 @@ test("a session that is run is named and left, or waited for; its forks go", asy
   assert.equal((await b.engine.verify()).ok, true);
 });
 
-test("a dry run says what would go, and changes nothing", async () => {
+test("a dry run lists the sessions that would move, and changes nothing", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
   const { sessions } = await furnished(a);
@@ -265,7 +265,7 @@ test("a stopped move resumes where it was, and nothing is sent twice", async () 
   assert.equal(first.verified + second.verified, 320);
 });
 
-test("what is acknowledged beside a whole move is never lost", async () => {
+test("writes acknowledged during a whole move are never lost", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
   const sessions = [];

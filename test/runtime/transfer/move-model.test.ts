@@ -82,7 +82,7 @@ test("a transcript that is too long for the next model is compacted first, by th
   assert.equal((await session.fold()).standing.status, "open");
 });
 
-test("a session can leave a model that is no longer available", async () => {
+test("a session can leave an unavailable model", async () => {
   const script = several(["yes"]);
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "o", model: "test/gone" });

@@ -159,7 +159,7 @@ test("two moves at once to one store are one; to two stores one of them is refus
   assert.equal(live.filter(isLive).length, 1, live.join(", "));
 });
 
-test("what is acknowledged beside a move is never lost", async () => {
+test("writes acknowledged during a move are never lost", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat({ max: 3 }), { minLength: 1, maxLength: 12 }), async (pauses) => {
       await using homes = twoInMemory();
@@ -215,7 +215,7 @@ test("a session that runs, or whose lease is held, is not moved", async () => {
   assert.equal(await statusIn(b, root.id), "open");
 });
 
-test("a session that left the other store too is not said to live there", async () => {
+test("a session that also left the other store is not listed as living there", async () => {
   await using homes = twoInMemory();
   await using others = twoInMemory();
   const { a, b } = homes;

@@ -107,7 +107,7 @@ test("a bundle whose contents were stripped is refused, signed or not, in either
   assert.equal(report.signedBy, trailerIn(first).signature?.publicKey);
 });
 
-test("contents that were erased may be missing: from the log, its forks, what they share", async () => {
+test("erased contents may be missing: from the log, its forks and their shared part", async () => {
   await using homes = await twoInFiles();
   const { a, b } = homes;
   const { root, fork } = await livedIn(a);

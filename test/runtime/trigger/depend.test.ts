@@ -66,7 +66,7 @@ test("a session opened after others sleeps until all have ended, and gets their 
   assert.deepEqual([[...standing.triggers.keys()], waitsFor(await c.fold())], [[], "input"]);
 });
 
-test("what had ended before, and what was deleted, counts; it wakes through the worker", async () => {
+test("sessions that ended or were deleted before count; the session wakes through the worker", async () => {
   await using engine = await open();
   const a = await engine.open({ objective: "Done already", model });
   const b = await engine.open({ objective: "Goes away", model });

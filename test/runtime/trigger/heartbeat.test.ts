@@ -166,7 +166,7 @@ test("a redirect is held to the same rules, and too much is refused", async () =
   await assert.rejects(get("/much"), /exceeds 1048576 bytes/);
 });
 
-test("private addresses of every kind are known as such", () => {
+test("private addresses of every kind are recognized", () => {
   const inside = [
     "10.1.2.3",
     "127.9.9.9",

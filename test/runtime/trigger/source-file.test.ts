@@ -188,7 +188,7 @@ test("of 1,000 changes each settled state fires once, and the last one is how th
   assert.equal(fired.at(-1), digestOf(folder.path));
 });
 
-test("globs, what is passed over, links and databases", async () => {
+test("globs, skipped files, links and databases", async () => {
   using folder = makeFolder();
   using elsewhere = makeFolder();
   mkdirSync(folder.at("node_modules/x"), { recursive: true });

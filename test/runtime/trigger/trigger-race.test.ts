@@ -163,7 +163,7 @@ test("a template opens one session also when the store's answers are lost or lat
   );
 });
 
-test("a trigger that is gone fires no more, also for who noticed its cause before", async () => {
+test("a removed trigger does not fire, also for a worker that saw its cause before", async () => {
   const { world, store, engine } = setUp();
   const session = await engine.open({ objective: "Race" });
   await session.trigger("tick", { kind: "every", everyMs: 10_000 });

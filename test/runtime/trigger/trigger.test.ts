@@ -240,7 +240,7 @@ test("a delivery counts once, by whatever header it is named", async () => {
   assert.equal((await told(session)).length, 3);
 });
 
-test("a call that is not what it should be fires nothing", async () => {
+test("an invalid call fires nothing", async () => {
   const env: Record<string, string> = { HOOK_SECRET: "it is a secret to everybody" };
   await using engine = await openEngine({ store: kind().place(), env });
   const session = await engine.open({ objective: "Hook" });

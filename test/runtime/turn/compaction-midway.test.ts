@@ -132,7 +132,7 @@ test("a request for a summary that fails reports the reason", async () => {
   }
 });
 
-test("while there is room, a model that gives no summary is not asked again at every step", async () => {
+test("with room left, a model that gives no summary is not called again at every step", async () => {
   let steps = 0;
   const script = small((call) => {
     if (isPrompt(call)) return [];

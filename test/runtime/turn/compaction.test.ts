@@ -23,7 +23,7 @@ import {
 import { workspace } from "../place.ts";
 import { engineWith, say, use } from "./scripted.ts";
 
-test("in a session ten windows long, what was recorded and what was said in prose is all there", async () => {
+test("in a session ten windows long, recorded items and earlier prose are all present", async () => {
   // 40 things are recorded by a tool, 10 are only said; the model extracts them when it is asked to.
   const prose = (text: string) => [...text.matchAll(/the (prose-\d+) is (value-\d+)\./g)];
   const script = small((call) => {
@@ -307,7 +307,7 @@ test("a turn that ended without an answer keeps its input word for word too", as
   );
 });
 
-test("compressing on demand leaves the last step as it was said, and nothing twice", async () => {
+test("compressing on demand keeps the last step whole, and nothing twice", async () => {
   const script = small(reporter);
   await using engine = engineWith(script, { tools: [report(3_000)] });
   const session = await engine.open({ objective: "On demand", bind: [bound] });
@@ -340,7 +340,7 @@ test("pruning on demand leaves old outputs out, also those of an earlier pruning
   assert.equal(shown.length, second?.content?.pruned?.length);
 });
 
-test("a budget that is used up suspends the session, which is compacted once it is given more", async () => {
+test("a used-up budget suspends the session, which compacts after the budget is raised", async () => {
   const script = small(reporter);
   await using engine = engineWith(script, { tools: [report(5_000)] });
   const session = await engine.open({ objective: "Poor", bind: [bound] });

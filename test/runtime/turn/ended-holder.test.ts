@@ -30,7 +30,7 @@ const machine = (change: Partial<Machine> = {}, alive: readonly number[] = []): 
   ...change,
 });
 
-test("a process is gone once it has ended, and one of another machine is not known to be", async () => {
+test("an ended process is recognized, and one of another machine is unknown", async () => {
   const world = realWorld();
   const self = world.self ?? "";
   const child = spawn(process.execPath, ["-e", ""]);

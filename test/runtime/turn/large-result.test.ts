@@ -89,7 +89,7 @@ test("an MCP image is kept once, and its base64 is in no text", async () => {
   assert.ok(!sent.includes("BwcHBwcHBwcHBwcH"), "no base64 is sent as text");
 });
 
-test("a session that stopped at such a result in 0.4.0 runs on", async () => {
+test("a session that stopped at such a result in 0.4.0 resumes", async () => {
   const script = scripted([[use("srv_media", {}, "a"), use("srv_structure", {}, "b")], "Seen."]);
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "Look", bind: [mcp] });

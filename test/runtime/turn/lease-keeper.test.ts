@@ -53,7 +53,7 @@ function kept(unwatched: () => void = () => undefined) {
 
 const running = { startedSeq: 6, interrupted: false };
 
-test("what was read before the turn began, and comes in later, does not interrupt it", async () => {
+test("events from before the turn that arrive late do not interrupt it", async () => {
   const { keeper, reads, written } = kept();
   await using _ = keeper;
   written();

@@ -86,7 +86,7 @@ test("one call without an answer suspends an activated session again, and does n
   assert.deepEqual(runs, ["ann"]);
 });
 
-test("an approved call whose tool is gone is an error for the model", async () => {
+test("an approved call whose tool is missing is an error for the model", async () => {
   const runs: string[] = [];
   const script = scripted([[use("pay", { to: "ann" })], "Done."]);
   await using engine = engineWith(script, { tools: [listing("pay", "unsafe", runs)] });

@@ -89,7 +89,7 @@ test("a repeated call with the same key returns the first answer, and writes not
   assert.equal(script.calls.length, 1);
 });
 
-test("what was asked with a key and is not answered yet is taken up", async () => {
+test("an unanswered input with a key is processed", async () => {
   const script = scripted(["Hello there."]);
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "Greet" });

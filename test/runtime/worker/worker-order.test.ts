@@ -403,7 +403,7 @@ test("stopping finishes the step, gives the lease back, and leaves the rest to o
   assert.equal(await turnsOf(session), 1);
 });
 
-test("two workers of an engine and one of another share what there is; each is run once", async () => {
+test("two workers of an engine and one of another share the sessions; each runs once", async () => {
   const store = kind().store({ world, workspace });
   const script = scripted(["done"]);
   const told: WorkerEvent[] = [];

@@ -14,7 +14,7 @@ const until = async (holds: () => Promise<boolean>, ms = 30_000): Promise<void> 
   }
 };
 
-test("a worker runs what has input, and what comes to have some", async () => {
+test("a worker runs sessions with input, now and later", async () => {
   await using engine = await open();
   const first = await engine.open({ objective: "One", model: "offline/offline" });
   await first.input("remember a is 1");

@@ -143,7 +143,7 @@ test("a definition too long for a record is kept as a blob and comes back whole"
   assert.deepEqual((await again.engine.agent("reviewer")).definition, long);
 });
 
-test("a version whose text is gone is refused, and the same text may be added again", async () => {
+test("a version whose text was erased is refused, and the same text may be added again", async () => {
   await using place = inMemory();
   const { store, world, engine } = place;
   await engine.addAgent(reviewer);

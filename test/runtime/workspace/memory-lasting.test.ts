@@ -56,7 +56,7 @@ suite("what a session begins with", () => {
     assert.deepEqual(await values(without), [["is fast"]]);
   });
 
-  test("never more tokens than are allowed, as a tokenizer counts what is shown", async () => {
+  test("the carried text never exceeds its token limit", async () => {
     await using place = inMemory();
     const { engine, world } = place;
     for (let number = 0; number < 60; number++) {
@@ -188,7 +188,7 @@ suite("what lasts", () => {
     });
   }
 
-  test("what was erased is shown as erased, and carried no more", async () => {
+  test("an erased entry is shown as erased, and no longer carried", async () => {
     await using place = await inFile();
     const { engine } = place;
     const session = await engine.open({ objective: "o" });

@@ -89,7 +89,7 @@ suite("by hand", () => {
     );
   });
 
-  test("what is forgotten is carried no more, and who carries it keeps it", async () => {
+  test("a forgotten entry is no longer carried, and sessions that carry it keep it", async () => {
     await using place = inMemory();
     const { engine } = place;
     const name = { scope: "workspace", kind: "fact", key: "login-redirect" } as const;
@@ -235,7 +235,7 @@ suite("by rule", () => {
     assert.deepEqual(order.slice(2, 4).toSorted(), ["item.recorded", "memory.promoted"]);
   });
 
-  test("memory follows the item: what is replaced or retracted never comes back", async () => {
+  test("memory follows the item: a replaced or retracted value never returns", async () => {
     await using place = inMemory();
     const { engine } = place;
     await engine.addAgent(agent(rules));
@@ -349,7 +349,7 @@ suite("by rule", () => {
     );
   });
 
-  test("what is too long for memory is recorded all the same, and its old value forgotten", async () => {
+  test("a value too long for memory is still recorded, and its old entry forgotten", async () => {
     await using place = inMemory();
     const { engine } = place;
     await engine.addAgent(agent(rules));
@@ -388,7 +388,7 @@ suite("by rule", () => {
     );
   });
 
-  test("an agent says what its sessions carry", async () => {
+  test("an agent sets what its sessions carry", async () => {
     await using place = inMemory();
     const { engine } = place;
     await engine.addAgent(agent({ carry: false }, "none"));
@@ -449,7 +449,7 @@ suite("by tool", () => {
     assert.deepEqual(keysOf(await carriedBy(next)), ["gate"]);
   });
 
-  test("what a model records by a tool is promoted by rule, and what it retracts is forgotten", async () => {
+  test("rules promote items recorded by a tool, and a retraction forgets them", async () => {
     const script = scripted([
       [use("record", { kind: "fact", key: "gate", value: "is open" })],
       [use("record", { kind: "fact", key: "door", value: "is shut" })],

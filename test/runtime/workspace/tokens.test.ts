@@ -199,7 +199,7 @@ test("a workspace has so many tokens that hold, and room again when one does not
 });
 
 test(
-  "the secret is nowhere in the store; said in a session it is taken out",
+  "the secret is nowhere in the store, and is redacted when a session repeats it",
   { skip: noFile() },
   async () => {
     await using place = await inFile();
@@ -226,7 +226,7 @@ test(
   },
 );
 
-test("what is done through engine.as is done by that actor, on the same store", async () => {
+test("engine.as acts as that actor, on the same store", async () => {
   await using place = inMemory();
   const { engine, store } = place;
   const { principal } = await engine.addToken({ scopes: ["write"] });

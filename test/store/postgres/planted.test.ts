@@ -153,7 +153,7 @@ suite("a tenant's role that plants rows", { skip: await noPostgres() }, () => {
     await role`DELETE FROM skein.blob_chunks`;
   });
 
-  test("is cleared of what it planted in a store of layout 3", async () => {
+  test("planted rows of a store of layout 3 are removed", async () => {
     const session = await engine.open({ objective: "Mine" });
     await session.append("before");
     const { seq } = await session.head();

@@ -84,7 +84,7 @@ suite("queries in PostgreSQL", { skip: await noPostgres() }, () => {
     return session.id;
   }
 
-  test("the views show what is there", async () => {
+  test("the views show the stored data", async () => {
     assert.deepEqual(
       await rowsOf("SELECT session, status, agent, objective, labels ->> '$.team', parent FROM sessions"),
       [[own, "open", "fixer", "Mine to see", "web", null]],
@@ -148,7 +148,7 @@ suite("queries in PostgreSQL", { skip: await noPostgres() }, () => {
       assert.deepEqual(String((await rowsOf(sql))[0]?.[0]), String(expected), sql);
   });
 
-  test("what is packed is in every view, in the same rows", async () => {
+  test("packed records are in every view, in the same rows", async () => {
     const views = ["events", "tool_calls", "costs"].map(
       (view) => `SELECT * FROM ${view} ORDER BY session, seq`,
     );
@@ -176,7 +176,7 @@ suite("queries in PostgreSQL", { skip: await noPostgres() }, () => {
     assert.deepEqual(await rowsOf("SELECT objective FROM sessions"), [["Mine to see"]]);
   });
 
-  test("a condition that fails on what it sees does not see the rows of others", async () => {
+  test("a failing condition does not reveal rows of others", async () => {
     const tries = [
       "SELECT count(*) FROM events WHERE content LIKE '%Theirs%' AND content::integer > 0",
       `SELECT count(*) FROM events
@@ -201,7 +201,7 @@ suite("queries in PostgreSQL", { skip: await noPostgres() }, () => {
     await assert.rejects(ask("SELECT seq FROM events", { limit: 2 }), { code: "invalid", hint: /LIMIT/ });
   });
 
-  test("more bytes than allowed are refused, as many as allowed are given", async () => {
+  test("more bytes than the limit are refused, the limit itself is allowed", async () => {
     const two = "SELECT 'abcd', 1 UNION ALL SELECT 'é', 2";
     assert.equal((await ask(two, { bytesMax: 12 + 8 + 10 + 8 })).rows.length, 2);
     const refused = { code: "invalid", message: /more than 37 bytes/, hint: /fewer rows or columns/ };

@@ -16,7 +16,7 @@ const { append, assertWhole, draftOf, dropped, hashOfBytes, isError, opened, par
 const everything = Number.MAX_SAFE_INTEGER;
 const dayMs = 86_400_000;
 
-suite("what comes and goes in PostgreSQL", { skip: await noPostgres() }, () => {
+suite("space is reused in PostgreSQL", { skip: await noPostgres() }, () => {
   const stores: Store[] = [];
   let place: PostgresPlace;
   let sql: postgres.Sql;
@@ -222,7 +222,7 @@ suite("what comes and goes in PostgreSQL", { skip: await noPostgres() }, () => {
     await assertWhole(here, session, 700);
   });
 
-  test("what is damaged is not packed", async () => {
+  test("damaged records are not packed", async () => {
     const here = await newBench();
     for (const change of [
       "content = '\"other text\"'",

@@ -77,7 +77,7 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
     await session.close();
   });
 
-  test("what was moved away is in no quota", async () => {
+  test("moved sessions count in no quota", async () => {
     await tenants.set("movable", { sessionsMax: 1 });
     const session = await (await opened("movable")).open({ objective: "Goes elsewhere" });
     const other = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });

@@ -119,7 +119,7 @@ test("only the views unpack", async () => {
   }
 });
 
-test("what is deleted is in no view, though it is still packed for a fork", async () => {
+test("deleted records are in no view, even if packed for a fork", async () => {
   const fork = await (await engine.session(ids[0]!)).fork({ atSeq: 30 });
   await engine.delete(ids[0]!);
   const { rows } = await ask("SELECT DISTINCT session FROM events UNION SELECT session FROM costs");

@@ -121,7 +121,7 @@ test("records come back from a segment as they were, all of them and any part", 
   await fc.assert(cases, { numRuns: 150 });
 });
 
-test("what is cut off a segment is gone, and the rest is as it was", () => {
+test("cutting a segment removes that part and leaves the rest unchanged", () => {
   const cases = fc.property(fc.array(given, { minLength: 2, maxLength: 40 }), fc.nat(40), (list, keep) => {
     const range = rangeOf(list, 1);
     const { segments, writer } = opened();

@@ -56,7 +56,7 @@ test("a position of the feed is never given out twice, whatever was deleted", as
   await again.engine.close();
 });
 
-test("a reader of the feed misses nothing when what it read last is deleted", async () => {
+test("a reader of the feed misses nothing when its last record is deleted", async () => {
   await using place = await inFile();
   const { engine, store } = place;
   const doomed = await filled(engine, 3, "gone");
@@ -73,7 +73,7 @@ test("a reader of the feed misses nothing when what it read last is deleted", as
   assert.deepEqual(seen, ["workspace 1", "next 1", "next 2"]);
 });
 
-test("a deleted session gives its space back, and nothing it said is left in the file", async () => {
+test("a deleted session frees its space, and nothing of it is left in the file", async () => {
   await using place = await inFile();
   const { engine, store, path } = place;
   await filled(engine, 3, "kept");

@@ -81,7 +81,7 @@ function watched({ pages = [0, 0] as readonly [number, number] } = {}) {
 const outcome = (promise: Promise<unknown>): Promise<unknown> =>
   promise.catch((error: unknown) => (error as Error).message);
 
-test("jobs of one turn share a transaction, and are answered once it is committed", async () => {
+test("jobs of one turn share a transaction, and resolve after its commit", async () => {
   const { writer, log, does, deferred, settle } = watched();
   let idle = false;
   const jobs = ["one", "two"].map((name) => writer.run(() => does(name)));
@@ -153,7 +153,7 @@ test("a job alone may do without a transaction, and goes the usual way if it can
   assert.deepEqual(await Promise.all(both), [1, 2]);
 });
 
-test("a lock that another program holds is waited for, and then given up", async () => {
+test("a lock that another program holds is awaited until the timeout", async () => {
   const { writer, log, failAt, settle } = watched();
   failAt("BEGIN IMMEDIATE", locked(), locked());
   const job = writer.run(() => "done");

@@ -4,7 +4,7 @@ import { plural } from "../../ui/amount.ts";
 import { brief } from "../../ui/visible.ts";
 import type { CompareSide } from "./compare.tsx";
 import type { Comparison, StepView, DiffItem } from "./difference.ts";
-import { Marked } from "./marked.tsx";
+import { Marked } from "./marked-text.tsx";
 import { valueText } from "./words.ts";
 
 interface ComparedItemsProps {

@@ -10,7 +10,7 @@ import { after } from "../../world.ts";
 import { choicesOf, type Acts } from "./act.ts";
 import { LaneRow } from "./lane-row.tsx";
 import { labelPx, Lanes, laneX } from "./lanes.tsx";
-import { relativeOf, type FamilyDrawing, type Lane, type Way } from "./layout.ts";
+import { relativeOf, type FamilyDrawing, type Lane, type ArrowTarget } from "./layout.ts";
 import type { Node, SessionCost } from "./relative.ts";
 
 interface GraphProps {
@@ -25,7 +25,7 @@ interface GraphProps {
 
 const wholeMax = 100;
 const restMs = 120;
-const ways: Readonly<Record<string, Way>> = {
+const ways: Readonly<Record<string, ArrowTarget>> = {
   ArrowUp: "up",
   ArrowDown: "down",
   ArrowLeft: "parent",
@@ -63,7 +63,7 @@ export function Graph({ drawing, nodes, present, costs, look, acts }: GraphProps
     hovering.current?.();
     hovering.current = after(restMs, () => look(session));
   };
-  const move = (way: Way): void => {
+  const move = (way: ArrowTarget): void => {
     const isHere = box.current?.contains(document.activeElement) === true;
     focus(isHere ? relativeOf(drawing, current, way) : current);
   };
@@ -133,7 +133,7 @@ interface Keys {
   readonly current: string;
   readonly nodes: ReadonlyMap<string, Node>;
   readonly acts: Acts;
-  readonly move: (way: Way) => void;
+  readonly move: (way: ArrowTarget) => void;
 }
 
 function useKeys({ current, nodes, acts, move }: Keys): void {

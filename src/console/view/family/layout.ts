@@ -224,10 +224,10 @@ function drawingOf(
   };
 }
 
-export type Way = "up" | "down" | "parent" | "fork" | "first" | "last";
+export type ArrowTarget = "up" | "down" | "parent" | "fork" | "first" | "last";
 
 /** The targets of the arrow keys: up and down by rows, left to the parent, right to the nearest fork. */
-export function relativeOf({ lanes }: FamilyDrawing, session: string, way: Way): string | null {
+export function relativeOf({ lanes }: FamilyDrawing, session: string, way: ArrowTarget): string | null {
   const at = lanes.findIndex((lane) => lane.session === session);
   const lane = lanes[at];
   if (lane === undefined) return lanes[0]?.session ?? null;

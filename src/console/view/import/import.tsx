@@ -8,11 +8,11 @@ import { useRefusal } from "../../scopes.ts";
 import { engine } from "../../server.ts";
 import { bytes, count, plural } from "../../ui/amount.ts";
 import { Button } from "../../ui/button.tsx";
-import { Empty, Trouble } from "../../ui/load-error.tsx";
+import { Empty, LoadError } from "../../ui/load-error.tsx";
 import { Ago } from "../../ui/moment.tsx";
 import { NumberHead } from "../../ui/number-head.tsx";
 import { now } from "../../world.ts";
-import { Imported } from "./imported.tsx";
+import { Imported } from "./import-stats.tsx";
 import { useImport, type ImportRunState } from "./import-run.ts";
 import { FoundTable } from "./found-table.tsx";
 import { Preview } from "./preview.tsx";
@@ -82,7 +82,7 @@ function Finder({ params }: { readonly params: URLSearchParams }): ReactNode {
     <div className="stack import-parts">
       <Upload />
       {refusal === undefined ? null : <p className="soft">{refusal}</p>}
-      {error === undefined || value !== undefined ? null : <Trouble error={error} />}
+      {error === undefined || value !== undefined ? null : <LoadError error={error} />}
       {value === undefined ? null : <Found found={value} filter={filter} />}
       {value === undefined && error === undefined && refusal === undefined ? (
         <p className="waiting" role="status">

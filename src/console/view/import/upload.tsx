@@ -4,7 +4,7 @@ import type { TranscriptResult } from "../../../client/connect.ts";
 import { refresh } from "../../query-cache.ts";
 import { useRefusal } from "../../scopes.ts";
 import { engine } from "../../server.ts";
-import { Trouble } from "../../ui/load-error.tsx";
+import { LoadError } from "../../ui/load-error.tsx";
 import { brief } from "../../ui/visible.ts";
 import { Result } from "./found-table.tsx";
 
@@ -48,7 +48,7 @@ export function Upload(): ReactNode {
         </span>
       </div>
       {sending === null ? null : <p role="status">Importing {brief(sending, 100)}…</p>}
-      {error === null ? null : <Trouble error={error} />}
+      {error === null ? null : <LoadError error={error} />}
       {results.length === 0 ? null : (
         <ul role="status">
           {results.map((one, place) => (

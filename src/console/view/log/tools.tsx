@@ -10,7 +10,7 @@ import { after, now } from "../../world.ts";
 import { useScope } from "../session/scope.ts";
 import { placeOf, textMax, type LogFilter } from "./filter.ts";
 import { TypesDialog } from "./types-dialog.tsx";
-import { VerifyState } from "./verified.tsx";
+import { VerifyState } from "./verification.tsx";
 
 interface ToolsProps {
   readonly filter: LogFilter;

@@ -21,7 +21,7 @@ import { engine } from "../../server.ts";
 import { useHeard } from "../use-refetch-on-event.ts";
 import { useRowKeys } from "../row-keys.ts";
 import { RememberDialog, scopes } from "./form.tsx";
-import { useTyped } from "../typed.ts";
+import { useTyped } from "../query-field.ts";
 import "../../ui/page.css";
 
 type Entry = Awaited<ReturnType<typeof engine.memory>>[number];

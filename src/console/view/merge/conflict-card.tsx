@@ -12,7 +12,7 @@ import {
   type Take,
 } from "./conflict-answer.ts";
 import { OwnValue, Why } from "./own-value.tsx";
-import { Marked } from "../compare/marked.tsx";
+import { Marked } from "../compare/marked-text.tsx";
 import type { MergeDraft } from "./merge-draft.ts";
 import { valueText } from "../compare/words.ts";
 

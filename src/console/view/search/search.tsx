@@ -14,8 +14,17 @@ import { goWith, sessionPath, withParams } from "../../route.ts";
 import { engine } from "../../server.ts";
 import { useShortcuts } from "../../shortcut.ts";
 import { useReadAgain } from "../use-refetch-on-event.ts";
-import { askedFor, grouped, isOfMemory, kindOf, outdated, pieces, type Group, type Hit } from "./found.ts";
-import { useTyped } from "../typed.ts";
+import {
+  askedFor,
+  grouped,
+  isOfMemory,
+  kindOf,
+  outdated,
+  pieces,
+  type Group,
+  type Hit,
+} from "./search-results.ts";
+import { useTyped } from "../query-field.ts";
 import "./search.css";
 
 const restMs = 160;

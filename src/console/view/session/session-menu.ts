@@ -150,7 +150,7 @@ const migrateForm = (scope: Scope): FormSpec => ({
   title: "Change model",
   lead: `Current model: ${scope.state.model ?? "the agent's"}. The log lists what the new model cannot see.`,
   fields: [
-    { name: "model", label: "provider/model", required: true, placeholder: "anthropic/claude-sonnet-4-5" },
+    { name: "model", label: "provider/model", required: true, placeholder: "anthropic/claude-sonnet-5-5" },
   ],
   confirm: "Change",
   act: async (given) =>

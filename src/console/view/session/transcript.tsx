@@ -8,7 +8,7 @@ import { useCell } from "../../signal.ts";
 import { mended } from "../../connection.ts";
 import { plural } from "../../ui/amount.ts";
 import { Button } from "../../ui/button.tsx";
-import { Empty, Trouble } from "../../ui/load-error.tsx";
+import { Empty, LoadError } from "../../ui/load-error.tsx";
 import { useRoute } from "../../route.ts";
 import { useShortcuts } from "../../shortcut.ts";
 import { Composer } from "./composer.tsx";
@@ -240,7 +240,7 @@ function useLooking(
 function Unread({ loader }: { readonly loader: TranscriptLoader }): ReactNode {
   const error = useCell(loader.error);
   const isBegun = useCell(loader.loaded) !== null;
-  if (error !== null) return <Trouble error={error} />;
+  if (error !== null) return <LoadError error={error} />;
   if (isBegun) return null;
   return (
     <p className="entries-reading faint small" role="status">

@@ -7,7 +7,7 @@ import { count, plural } from "../../ui/amount.ts";
 import { Button } from "../../ui/button.tsx";
 import type { Choice } from "../../ui/menu.tsx";
 import { showToast } from "../../ui/toast.tsx";
-import { Empty, Trouble } from "../../ui/load-error.tsx";
+import { Empty, LoadError } from "../../ui/load-error.tsx";
 import { useReading } from "../../query-cache.ts";
 import { go, sessionPath } from "../../route.ts";
 import { engine } from "../../server.ts";
@@ -16,7 +16,7 @@ import { after, every } from "../../world.ts";
 import { FirstRun, SampleNote } from "../first-run.tsx";
 import { actionOf, actions, doable, eitherOf, isEntitled, keyOfAction, type Action } from "./action.ts";
 import { Ask, type ActionQuestion } from "./asking.tsx";
-import { chosen, clearSelected, selected, toggle } from "./chosen.ts";
+import { chosen, clearSelected, selected, toggle } from "./row-selection.ts";
 import { filterName, filterOf, isFiltered, needsAll, type Filter, type SessionListRow } from "./filter.ts";
 import { Filters, Head, LeftOut } from "./head.tsx";
 import {
@@ -281,7 +281,7 @@ function Progress({ filter, list, listing, totals }: ProgressProps): ReactNode {
 function Failed({ list, error }: { readonly list: SessionList; readonly error: Error }): ReactNode {
   return (
     <div className="stack">
-      <Trouble error={error} />
+      <LoadError error={error} />
       <p>
         <Button act={() => list.readHead()}>Reload</Button>
       </p>

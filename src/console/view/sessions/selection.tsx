@@ -4,7 +4,7 @@ import { useCell } from "../../signal.ts";
 import { plural } from "../../ui/amount.ts";
 import { Button } from "../../ui/button.tsx";
 import { actions, doable, isEntitled, keyOfAction, type Action } from "./action.ts";
-import { clearSelected } from "./chosen.ts";
+import { clearSelected } from "./row-selection.ts";
 import type { SessionListRow } from "./filter.ts";
 import type { SessionListing } from "./list.ts";
 import { underway } from "./perform.ts";

@@ -12,7 +12,7 @@ import {
 import { useCell } from "../../signal.ts";
 import type { Choice } from "../../ui/menu.tsx";
 import { goWith } from "../../route.ts";
-import { chosen, pickRange, selected, toggleAll } from "./chosen.ts";
+import { chosen, pickRange, selected, toggleAll } from "./row-selection.ts";
 import { turned, type Filter, type SessionListRow, type ListSort } from "./filter.ts";
 import type { SessionList, SessionListing } from "./list.ts";
 import { focusGrid, rowId, SessionRow } from "./row.tsx";

@@ -5,7 +5,7 @@
 import type { StoreWorld } from "../../port.ts";
 import { ConnectionLost } from "./errors.ts";
 
-export interface Patience {
+export interface AnswerTimeout {
   /** Rejects with `ConnectionLost` without an answer for about so long, or if the connection was lost. */
   wait<T>(answer: Promise<T>, asked: PendingStatement): Promise<T>;
   /** Fails everything that waits on this connection. */
@@ -29,7 +29,7 @@ interface PendingAnswer {
   readonly giveUp: (error: unknown) => void;
 }
 
-export function makePatience(world: StoreWorld): Patience {
+export function makePatience(world: StoreWorld): AnswerTimeout {
   // Not a Set: finished waits would stay in its dead tables, with everything that was sent.
   const all: PendingAnswer[] = [];
   let isTicking = false;

@@ -104,14 +104,18 @@ WITH RECURSIVE halving (low, high, missing) AS (
 )
 SELECT low, missing FROM halving WHERE low >= high OR missing IS NOT NULL LIMIT 1`;
 
-interface How {
+interface ReadMode {
   readonly reverse: boolean;
   readonly contents: boolean;
   readonly typed: boolean;
 }
 
 /** The parameters `most`, `bytes` and, for some types only, `types`. */
-const pageOf = (how: How, from: string, [most, bytes, types]: readonly [string, string, string]): string => {
+const pageOf = (
+  how: ReadMode,
+  from: string,
+  [most, bytes, types]: readonly [string, string, string],
+): string => {
   const { reverse, contents, typed } = how;
   const source = recordsIn("w", { contents, types: typed ? `${types}::text[]` : null });
   const order = `seq ${reverse ? "DESC" : "ASC"}`;
@@ -124,7 +128,7 @@ SELECT w.log, r.* FROM ${from} CROSS JOIN LATERAL (${source}) r ORDER BY ${order
  * A page of a log's own records, with the range it covers. The records of a log are dense, so as many
  * positions as requested suffice. Forward, only those behind the fork point.
  */
-const ownSql = (how: How): string => `
+const ownSql = (how: ReadMode): string => `
 SELECT h.log AS reader, w.seen, w.first, w.last, r.*
 FROM skein.heads h JOIN skein.logs l ON l.id = h.log
 CROSS JOIN LATERAL (
@@ -140,12 +144,12 @@ CROSS JOIN LATERAL (
 LEFT JOIN LATERAL (${pageOf(how, "(SELECT h.log, w.first, w.last) w", ["$7", "$8", "$9"])}) r ON true
 WHERE h.tenant = $1 AND h.session = $2 AND (h.state = ${state.seen} OR $3)`;
 
-const stretchSql = (how: How): string =>
+const stretchSql = (how: ReadMode): string =>
   pageOf(how, "unnest($2::bigint[], $3::bigint[], $4::bigint[]) w (log, first, last)", ["$5", "$6", "$7"]);
 
-const nameOf = ({ reverse, contents, typed }: How): string => `${reverse} ${contents} ${typed}`;
+const nameOf = ({ reverse, contents, typed }: ReadMode): string => `${reverse} ${contents} ${typed}`;
 
-function variants(make: (how: How) => string): (how: How) => string {
+function variants(make: (how: ReadMode) => string): (how: ReadMode) => string {
   const made = new Map<string, string>();
   return (how) => {
     const sql = made.get(nameOf(how)) ?? make(how);

@@ -58,8 +58,8 @@ export async function exportTranscript(
     startedAtMs: entries.find(({ atMs }) => atMs !== null)?.atMs ?? view.openedAt,
   };
   if (entries.length === 0)
-    throw new SkeinError("refused", `export: ${session} holds no messages`, {
-      hint: `skein show ${session} shows what it holds`,
+    throw new SkeinError("refused", `export: ${session} has no conversation yet`, {
+      hint: `run it first: skein run ${session}; the formats bundle and jsonl export every record`,
     });
   const written = writeTranscript(format, {
     header: started,

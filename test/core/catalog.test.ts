@@ -116,7 +116,7 @@ const optionalFields = new Set(
     "item.recorded: status origin",
     "context.planned: listed left",
     "scratch.set: removed",
-    "transcript.compacted: model usage costNanoUsd items",
+    "transcript.compacted: nodes missing model usage costNanoUsd items",
     "handoff.written: toSeq tokens model usage costNanoUsd",
     "message.sent: topic replyTo deadlineMs away",
     "message.received: topic replyTo deadlineMs",

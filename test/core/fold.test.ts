@@ -312,5 +312,5 @@ test("the hash of the mind is fixed for ever in its form 1", () => {
     mindHash(digest, emptyState.mind),
     "982c702537794a3d4470956e72fb5a34024e5757c31f40ba479664a7e0c78d5b",
   );
-  assert.equal(mindHash(digest, mind), "1c3aa05c49049ac67b67da8bbbfa78e47b01557cdf5596807dc57def438475b9");
+  assert.equal(mindHash(digest, mind), "6aaa373356f7dd81328cd08a746a3fc2e9aab26ab4247aadfc5b76b30ae09418");
 });

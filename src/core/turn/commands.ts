@@ -1,6 +1,8 @@
 /** Commands on a turn: inputs, model calls, the context window. */
 import type { Refund } from "../budget/commands.ts";
 import type { Command } from "../command.ts";
+import type { MissingValue } from "../compaction/check.ts";
+import type { CompactionNode } from "../compaction/tree.ts";
 import type { ZoneCause } from "../context/zone.ts";
 import type { PlanDraft } from "../context/plan.ts";
 import type { ContentBlock } from "../schema.ts";
@@ -122,6 +124,10 @@ export type TurnCommand =
       readonly usage?: CountedUsage;
       readonly costNanoUsd?: number | null;
       readonly summary?: string;
+      /** The tree of the range. */
+      readonly nodes?: readonly CompactionNode[];
+      /** What is neither in the summary nor an item. */
+      readonly missing?: readonly MissingValue[];
       readonly pruned?: readonly number[];
       /** Items found in the range and recorded with it. */
       readonly items?: readonly Extract<Command, { readonly do: "record" }>[];

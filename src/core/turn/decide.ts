@@ -1,4 +1,5 @@
 /** Decisions on a turn: inputs, model calls, the context window. */
+import { countNodes, storedNode } from "../compaction/tree.ts";
 import { itemDecisions } from "../item/decide.ts";
 import { returnedDrafts } from "../budget/decide.ts";
 import { isForeign } from "../catalog.ts";
@@ -259,7 +260,7 @@ function compact(
   facts: Parameters<Decide<"record">>[2],
 ): Decision {
   const { fromSeq, toSeq, strategy, model, usage, costNanoUsd, tokensBefore, tokensAfter } = command;
-  const { summary, pruned, items = [], zone } = command;
+  const { summary, pruned, nodes = [], missing = [], items = [], zone } = command;
   if (fromSeq < 1 || fromSeq > toSeq || toSeq > state.mind.toSeq)
     return refuse("invalid", `compact: the transcript has no range ${fromSeq} to ${toSeq}`);
   const open = [...state.mind.calls.values()].find(({ seq }) => seq <= toSeq);
@@ -278,11 +279,21 @@ function compact(
   const body = present({ fromSeq, toSeq, strategy, model, usage: usage && { ...usage }, costNanoUsd });
   const found: [number, number][] =
     recorded.length === 0 ? [] : [[state.seq + 1, state.seq + recorded.length]];
-  const counts = { tokensBefore, tokensAfter, ...(found.length === 0 ? {} : { items: found }) };
+  const counts = {
+    tokensBefore,
+    tokensAfter,
+    ...(found.length === 0 ? {} : { items: found }),
+    ...(nodes.length === 0 ? {} : { nodes: countNodes(nodes) }),
+    ...(missing.length === 0 ? {} : { missing: missing.length }),
+  };
   const content =
     summary === undefined && pruned === undefined
       ? undefined
-      : present({ summary, pruned: pruned && [...pruned] });
+      : {
+          ...present({ summary, pruned: pruned && [...pruned] }),
+          ...(nodes.length === 0 ? {} : { nodes: nodes.map(storedNode) }),
+          ...(missing.length === 0 ? {} : { missing: missing.map((one) => ({ ...one })) }),
+        };
   const more = { ...inTurn(state), ...causedBy(state.standing.reserved?.seq) };
   return accept(
     ...recorded,

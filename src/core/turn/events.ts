@@ -35,6 +35,16 @@ const PlanChoice = z.looseObject({
   memory: z.array(z.looseObject({ seq: Seq, shown: RangeList })).optional(),
 });
 
+/** A node of the tree of a compaction. */
+const Node = z.looseObject({
+  id: Word,
+  fromSeq: Seq,
+  toSeq: Seq,
+  title: z.string(),
+  summary: z.string(),
+  children: z.array(z.looseObject({})).optional(),
+});
+
 export const turnEvents = {
   "turn.started": bare({
     meaning: "A turn begins and consumes these inputs; they enter the transcript here.",
@@ -247,11 +257,24 @@ export const turnEvents = {
       tokensBefore: Count,
       tokensAfter: Count,
       items: RangeList.optional(),
+      /** The number of nodes of the tree, and of values that the summary leaves out. Since 0.5. */
+      nodes: Count.optional(),
+      missing: Count.optional(),
     }),
-    content: z.looseObject({ summary: z.string().optional(), pruned: z.array(Seq).optional() }).optional(),
-    summary: ({ fromSeq, toSeq, strategy, tokensBefore, tokensAfter }) =>
+    content: z
+      .looseObject({
+        summary: z.string().optional(),
+        pruned: z.array(Seq).optional(),
+        /** The tree of the range: turns, in stages, in days. */
+        nodes: z.array(Node).optional(),
+        /** What was said in the range and is neither in the summary nor an item. */
+        missing: z.array(z.looseObject({ kind: Word, text: z.string() })).optional(),
+      })
+      .optional(),
+    summary: ({ fromSeq, toSeq, strategy, tokensBefore, tokensAfter, missing }) =>
       `Compacted ${fromSeq}–${toSeq} (${strategy}): ` +
-      `${compact(tokensBefore)} to ${compact(tokensAfter)} tokens`,
+      `${compact(tokensBefore)} to ${compact(tokensAfter)} tokens` +
+      ifGiven(missing, (many) => `; the summary leaves out ${plural(many, "value")}`),
     sample: {
       body: {
         fromSeq: 1,
@@ -263,8 +286,15 @@ export const turnEvents = {
         tokensBefore: 900,
         tokensAfter: 90,
         items: [[1, 1]],
+        nodes: 1,
+        missing: 1,
       },
-      content: { summary: "A run was computed.", pruned: [1] },
+      content: {
+        summary: "A run was computed.",
+        pruned: [1],
+        nodes: [{ id: "t1", fromSeq: 1, toSeq: 1, title: "Compute a run", summary: "It is computed." }],
+        missing: [{ kind: "number", text: "in 4.1 percent" }],
+      },
     },
   }),
 } satisfies Record<string, CatalogEntry>;

@@ -12,6 +12,7 @@ import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
 import { roughTokens } from "../../core/context/token-count.ts";
 import { readZone } from "../../core/context/zone.ts";
+import { completeSummary } from "./compact-complete.ts";
 import type { CompactSurvey } from "./compact-survey.ts";
 import { readContent } from "../read/content.ts";
 import { readItems } from "../read/projection.ts";
@@ -22,6 +23,8 @@ import { settle } from "./broken-call.ts";
 export interface Replacement {
   readonly strategy: "summarize" | "extract";
   readonly summary: string;
+  /** Unanswered inputs, which stand after the summary word for word. */
+  readonly carried: (summary: string) => string;
   readonly items: readonly FoundItem[];
   readonly by?: {
     readonly model: string;
@@ -38,11 +41,18 @@ export async function recordSummary(
   cut: Cut,
   replacement: Replacement,
 ): Promise<boolean> {
-  const { strategy, summary, by } = replacement;
+  const { strategy, by } = replacement;
   const items = strategy === "extract" ? recordable(survey, replacement.items) : [];
   const tokensBefore = Math.ceil(survey.measured.tokens);
-  const boundary = await boundaryTokens(step, survey, summary, items);
-  const tokensAfter = Math.ceil(survey.frameTokens + boundary + cut.keptTokens);
+  const made = await completeSummary(step, survey, cut, { summary: replacement.summary, items });
+  const listed = replacement.carried(made.summary);
+  const bare = replacement.carried(replacement.summary);
+  const after = async (text: string): Promise<number> =>
+    Math.ceil(survey.frameTokens + (await boundaryTokens(step, survey, text, items)) + cut.keptTokens);
+  // What the summary leaves out is listed in it if that gains anything; the record names it in any case.
+  const isListed = listed !== bare && (await after(listed)) < tokensBefore;
+  const summary = isListed ? listed : bare;
+  const tokensAfter = await after(summary);
   if (tokensAfter >= tokensBefore) return false;
   let isDone = true;
   let isHeard = true;
@@ -66,6 +76,8 @@ export async function recordSummary(
         tokensBefore,
         tokensAfter,
         summary,
+        nodes: made.nodes,
+        missing: made.missing,
         ...paidBy(by, isHeard),
         ...(items.length === 0 ? {} : { items: items.map((item) => ({ do: "record", ...item }) as const) }),
         zone: zoneAfter(step, tokensAfter),

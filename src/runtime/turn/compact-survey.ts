@@ -36,6 +36,8 @@ export interface CompactSurvey {
   readonly messagesTokens: number;
   /** The start of the turn with unanswered inputs; null when all are answered. */
   readonly openTurnSeq: number | null;
+  /** When the events that begin and end steps were written, by position. */
+  readonly times: ReadonlyMap<number, number>;
 }
 
 /** Reads what the context window holds: the events since the last boundary. */
@@ -68,6 +70,7 @@ export async function surveyOf(step: StepWorld): Promise<CompactSurvey> {
     boundaryTokens: boundary === null ? 0 : (weights[0]?.tokens ?? 0),
     messagesTokens: sum(weights),
     openTurnSeq: state.standing.turn?.startedSeq ?? unansweredTurn(events),
+    times: new Map(events.map(({ seq, at }) => [seq, at])),
   };
 }
 

@@ -193,11 +193,11 @@ async function replace(
     }
     const { items, requestSeq, usage, costNanoUsd } = made;
     const { model } = summarizer;
-    const words = made.summary === "" ? await plainText(task, now, cut) : made.summary;
-    const summary = withInputs(words, inputs, inputChars(task));
+    const summary = made.summary === "" ? await plainText(task, now, cut) : made.summary;
+    const carried = (text: string): string => withInputs(text, inputs, inputChars(task));
     const by = { model: model.name, requestSeq, usage, costNanoUsd };
     const whose = isWhole ? step : pieceOf(step);
-    if (await recordSummary(whose, now, cut, { strategy, summary, items, by })) return done;
+    if (await recordSummary(whose, now, cut, { strategy, summary, carried, items, by })) return done;
     const { standing } = await step.drive.state();
     failure = new ModelError("invalid", "the summary is not shorter than the transcript");
     await failed(step, model, { kind: "no-gain", message: failure.message, retryable: false }, by);
@@ -225,8 +225,9 @@ const inputChars = ({ windowTokens }: Task): number => Math.max(400, Math.floor(
 async function replacePlainly(task: Task, now: CompactSurvey, cut: Cut): Promise<boolean> {
   const { step } = task;
   const inputs = await openInputs(step, now, cut.toSeq);
-  const summary = withInputs(await plainText(task, now, cut), inputs, inputChars(task));
-  return recordSummary(step, now, cut, { strategy: "summarize", summary, items: [] });
+  const summary = await plainText(task, now, cut);
+  const carried = (text: string): string => withInputs(text, inputs, inputChars(task));
+  return recordSummary(step, now, cut, { strategy: "summarize", summary, carried, items: [] });
 }
 
 async function plainText(task: Task, now: CompactSurvey, { toSeq, goneTokens }: Cut): Promise<string> {

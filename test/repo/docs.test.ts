@@ -38,6 +38,23 @@ test("a broken link and a broken anchor are reported", () => {
   ]);
 });
 
+test("every decision has a status, and one that another replaces names it", () => {
+  const decisions = pages.filter(({ path }) => path.startsWith("docs/adr/"));
+  assert.ok(decisions.length > 50, `${decisions.length} decisions`);
+  const statusOf = ({ text }: Page): string => /^# .*\n\nStatus: ([^#]*?)\n\n/.exec(text)?.[1] ?? "";
+  const wrong = decisions.filter((page) => {
+    const status = statusOf(page);
+    const [, by] = /^replaced by \[\d+\]\((\S+)\)/.exec(status) ?? [];
+    if (by === undefined) return !status.startsWith("accepted");
+    const other = decisions.find(({ path }) => path === `docs/adr/${by}`);
+    return other === undefined || !/replaces \[/.test(statusOf(other));
+  });
+  assert.deepEqual(
+    wrong.map(({ path }) => path),
+    [],
+  );
+});
+
 test("code blocks typecheck against the declarations; a wrong one is reported by page and line", async () => {
   const inSources = readSources("src").flatMap(docExamplesOf);
   assert.ok(inSources.length > 10, "the rule saw no examples of doc comments");

@@ -1,5 +1,7 @@
 /** Where requests may come from: hosts, origins, other sites; and what every answer carries. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import {
@@ -64,6 +66,19 @@ test("pages of other origins may not ask, unless they were allowed by name", () 
   ];
   for (const [origin, status] of origins) assert.equal(statusOf(options, { origin }), status, origin);
   assert.equal(statusOf(options, { origin: "http://localhost:7717", host: "localhost:7717" }), 200);
+});
+
+test("behind a proxy on a port of its own the host needs the port, and the documented nginx keeps it", () => {
+  const origin = "https://skein.example.com:8443";
+  const options = { host: "127.0.0.1", port: 7717, origins: [origin] };
+  // What nginx hands on as $http_host, and as $host.
+  assert.equal(statusOf(options, { origin, host: "skein.example.com:8443" }), 200);
+  assert.equal(statusOf(options, { origin, host: "skein.example.com" }), 421);
+  const page = readFileSync(join(import.meta.dirname, "../../docs/server.md"), "utf8");
+  const [block = ""] = /^server \{\n {2}listen 443.*?^\}/ms.exec(page) ?? [];
+  assert.match(block, /^ {4}proxy_set_header Host \$http_host;$/m);
+  assert.match(block, /^ {4}proxy_request_buffering off;/m);
+  assert.match(page, /A browser's `EventSource` treats any status but\n?\s?200 as final/);
 });
 
 test("a preflight request gets the rights of an allowed page, and any other nothing", () => {

@@ -197,7 +197,7 @@ class ChatReader implements WireAnswerReader {
 
   #rest(json: Json): void {
     this.#id ??= textIn(json["id"]) || null;
-    if (isJson(json["usage"])) this.#usage = chatUsage(json["usage"]) ?? this.#usage;
+    if (isJson(json["usage"])) this.#usage = usageBy("prompt", "completion", json["usage"]) ?? this.#usage;
     if (isJson(json["error"])) this.#error = textIn(json["error"]["message"]) || "stream error";
   }
 
@@ -219,14 +219,21 @@ class ChatReader implements WireAnswerReader {
   }
 }
 
-function chatUsage(usage: Json): ReportedUsage | null {
-  const input = isJson(usage["prompt_tokens_details"]) ? usage["prompt_tokens_details"] : {};
-  const output = isJson(usage["completion_tokens_details"]) ? usage["completion_tokens_details"] : {};
+/** Chat Completions counts `prompt` and `completion` tokens, Responses `input` and `output` tokens. */
+function usageBy(
+  input: "prompt" | "input",
+  output: "completion" | "output",
+  usage: Json,
+): ReportedUsage | null {
+  const detailsOf = (side: string): Json => {
+    const details = usage[`${side}_tokens_details`];
+    return isJson(details) ? details : {};
+  };
   return readUsage({
-    inputTokens: usage["prompt_tokens"],
-    outputTokens: usage["completion_tokens"],
-    cachedInputTokens: countIn(input["cached_tokens"]),
-    reasoningTokens: countIn(output["reasoning_tokens"]),
+    inputTokens: usage[`${input}_tokens`],
+    outputTokens: usage[`${output}_tokens`],
+    cachedInputTokens: countIn(detailsOf(input)["cached_tokens"]),
+    reasoningTokens: countIn(detailsOf(output)["reasoning_tokens"]),
   });
 }
 
@@ -278,21 +285,10 @@ class ResponseReader implements WireAnswerReader {
     return {
       message: builder.message(),
       finish: textIn(this.#response?.["status"]) || null,
-      usage: isJson(usage) ? responseUsage(usage) : null,
+      usage: isJson(usage) ? usageBy("input", "output", usage) : null,
       isWhole: this.#isWhole,
       id: this.#id,
       error: this.#error,
     };
   }
-}
-
-function responseUsage(usage: Json): ReportedUsage | null {
-  const input = isJson(usage["input_tokens_details"]) ? usage["input_tokens_details"] : {};
-  const output = isJson(usage["output_tokens_details"]) ? usage["output_tokens_details"] : {};
-  return readUsage({
-    inputTokens: usage["input_tokens"],
-    outputTokens: usage["output_tokens"],
-    cachedInputTokens: countIn(input["cached_tokens"]),
-    reasoningTokens: countIn(output["reasoning_tokens"]),
-  });
 }

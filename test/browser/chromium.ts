@@ -71,10 +71,41 @@ const quiet = [
   "--no-sandbox",
 ];
 
+/** One for all files of this process: to start it costs as much as a short file. */
+let shared: Promise<Browser> | null = null;
+let users = 0;
+/** Between the last user and the next, which has to load its file. */
+const idleMs = 2_000;
+
+/** Its last `close` closes what is open in it; it ends a moment later, unless it is asked for again. */
 export async function startChromium(): Promise<Browser> {
-  const executablePath = onPath();
-  if (executablePath === undefined) throw new Error(missing);
-  return chromium.launch({ executablePath, args: quiet });
+  users += 1;
+  shared ??= launch();
+  return shared.catch((error: unknown) => {
+    users -= 1;
+    throw error;
+  });
+}
+
+async function launch(): Promise<Browser> {
+  const forget = (): void => void (shared = null);
+  try {
+    const executablePath = onPath();
+    if (executablePath === undefined) throw new Error(missing);
+    const browser = await chromium.launch({ executablePath, args: quiet });
+    const end = browser.close.bind(browser);
+    browser.once("disconnected", forget);
+    browser.close = async () => {
+      users -= 1;
+      if (users > 0) return;
+      await Promise.all(browser.contexts().map((context) => context.close()));
+      setTimeout(() => void (users === 0 && end()), idleMs);
+    };
+    return browser;
+  } catch (error) {
+    forget();
+    throw error;
+  }
 }
 
 /** Builds the page where it is not as its sources are now: before a whole run, so that no two files do. */

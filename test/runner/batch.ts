@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs";
 /** Their tests work on values and on stores of their own, and leave nothing behind in their process. */
 const shared: ReadonlySet<string> = new Set([
   "adapter",
+  "browser",
   "cli",
   "client",
   "console",

@@ -41,7 +41,7 @@ export interface ImportTranscriptsOptions extends Pick<
   readonly path?: string;
   /** This machine: where the tools' folders are, and the time now, to tell a session in progress. */
   readonly machine: HomeFolders & { readonly nowMs: number };
-  /** Only sessions whose working directory contains this text. */
+  /** Only sessions whose working directory contains this text. Case does not count. */
   readonly project?: string;
   /** Only sessions whose files changed at or after this moment. */
   readonly sinceMs?: number;
@@ -327,8 +327,8 @@ async function importOnce(
     const redact = redactFor(engine, options);
     const titled = await titledPlan(open, open.plan, redact);
     const plan = safePlan(titled, redact);
-    if (isGivenFile(folder, options) && plan.entries.length === 0 && options.inProgress !== true)
-      return failed(found, withoutMessages(found));
+    if (plan.entries.length === 0 && options.inProgress !== true)
+      return isGivenFile(folder, options) ? failed(found, withoutMessages(found)) : emptyResult(found, plan);
     if (!(await isWanted(open, plan, options))) return { ...nothing, plan, status: "excluded" };
     if (options.dryRun === true) {
       const { written } = plan;
@@ -339,8 +339,8 @@ async function importOnce(
     const endsOpen =
       (inProgress === true && isBeingWritten(found, plan, options.isBusy === true)) ||
       (await isOpenEnd(open, found, options.machine.nowMs));
-    if (inProgress === true && plan.entries.length <= Number(endsOpen))
-      return { ...nothing, plan, status: "excluded" };
+    if (plan.entries.length <= Number(endsOpen))
+      return { ...nothing, plan, status: "excluded", reason: inProgress === true ? null : waitsReason };
     const { status, session, origin, added, branches, children, redactions } = await engine.importTranscript(
       { ...(await sourceOf(open, found, titled)), endsOpen, unchangedBytes: unchangedIn(open, before) },
       {
@@ -376,6 +376,22 @@ const withoutMessages = ({ tool, files }: FoundTranscript): SkeinError => {
   return new SkeinError("invalid", `${quote(files[0] ?? "")}: no messages of ${title}; expected ${expects}`);
 };
 
+const waitsReason = "its only answer still waits for results";
+
+/** Tools write a file before anything is said. One that is not understood is no such file. */
+function emptyResult(found: FoundTranscript, plan: TranscriptPlan): ImportedTranscript {
+  const { unknownTypes, damagedCount } = plan.report;
+  const unknown = Object.keys(unknownTypes);
+  const names = unknown.slice(0, 5).map(quote).join(", ") + (unknown.length > 5 ? ", …" : "");
+  const unread = [
+    ...(unknown.length === 0 ? [] : [`only records of unknown kinds: ${names}`]),
+    ...(damagedCount === 0 ? [] : [`${damagedCount} damaged records`]),
+  ];
+  const empty = { ...notImported(found), plan };
+  if (unread.length === 0) return { ...empty, status: "excluded", reason: "no messages" };
+  return { ...empty, status: "failed", reason: `no messages; ${unread.join("; ")}` };
+}
+
 /** Whether the last answer still waits for results. Imported now, its calls would never have an outcome. */
 async function isOpenEnd(
   { plan, entry }: OpenTranscript,
@@ -408,7 +424,8 @@ async function isWanted(
   { header }: TranscriptPlan,
   { project, text }: ImportTranscriptsOptions,
 ): Promise<boolean> {
-  if (project !== undefined && !(header.cwd ?? "").includes(project)) return false;
+  if (project !== undefined && !(header.cwd ?? "").toLowerCase().includes(project.toLowerCase()))
+    return false;
   if (text === undefined) return true;
   const wanted = text.toLowerCase();
   if ((header.title ?? "").toLowerCase().includes(wanted)) return true;

@@ -177,3 +177,33 @@ test("chat offers the directory of an imported session: commands without a termi
   const [state] = await skein.look("state", session);
   assert.deepEqual(state!["bindings"], [], "nothing is bound");
 });
+
+test("files without messages are counted and are no failure; one of unknown records is", async () => {
+  const { folder, env } = homeWith(1);
+  const projects = join(folder, "claude", "projects", "-home-ann-payroll");
+  const write = (name: string, line: object): void =>
+    writeFileSync(join(projects, `${id.replace(/1+$/, name)}.jsonl`), `${JSON.stringify(line)}\n`);
+  write("222222222222", { type: "file-history-snapshot", messageId: "m", snapshot: {} });
+  const skein = skeinIn(folder);
+  // An empty variable counts as none.
+  const started = await skein.run(["import", "auto"], { env: { ...env, XDG_DATA_HOME: "", CODEX_HOME: "" } });
+  assert.equal(started.code, 0, started.stderr);
+  assert.match(started.stdout, /^2 sessions: 1 new, 1 excluded$/m);
+  assert.match(started.stdout, /^1 excluded session: no messages$/m);
+  assert.match(started.stdout, / \/home\/ann\/payroll +Which rate in month 0/);
+  const lower = await skein.run(["import", "auto", "--project", "PAYROLL"], { env });
+  assert.match(lower.stdout, /^2 sessions: 1 same, 1 excluded$/m);
+  write("333333333333", { type: "turn-of-2031", uuid: "u1", sessionId: id });
+  const newer = await skein.run(["import", "auto"], { env });
+  assert.equal(newer.code, 1, newer.stdout);
+  assert.match(newer.stdout, /failed .*no messages; only records of unknown kinds: "turn-of-2031"/);
+});
+
+test("cost says what an imported session used elsewhere", async () => {
+  const { folder, env } = homeWith(1);
+  const skein = skeinIn(folder);
+  const imported = await skein.run(["import", "claude-code", "--json"], { env });
+  const session = String((JSON.parse(imported.stdout) as Answer).sessions[0]?.session);
+  const cost = await skein.here("cost", session);
+  assert.match(cost.stderr, /^imported: 2 model calls, 240 tokens, cost unknown, in another tool$/m);
+});

@@ -179,7 +179,7 @@ export const ruleText = (one: {
 }) => `${one.rule} ${one.tool}${one.effect === undefined ? "" : ` (${one.effect})`}`;
 
 /** `12 model calls, 48,000 tokens, cost $1.20, in another tool`. They count in no budget here. */
-function importedText({ calls, inputTokens, outputTokens, nanoUsd, unpriced }: ImportedUsage): string {
+export function importedText({ calls, inputTokens, outputTokens, nanoUsd, unpriced }: ImportedUsage): string {
   if (calls === 0) return "";
   const cost = spendText({ nanoUsd, unpriced, unconfirmedNanoUsd: 0 });
   const tokens = count(inputTokens + outputTokens);

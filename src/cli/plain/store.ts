@@ -14,6 +14,7 @@ import { present } from "../command/input.ts";
 import { grid, invalid, plain } from "../command/presentation.ts";
 import { ago, exact } from "../format/moment.ts";
 import { importedLines } from "../format/imported-lines.ts";
+import { importedText } from "../format/state-lines.ts";
 import { retainLines } from "../format/retain-lines.ts";
 import { eraseCommand, scanLines } from "../format/scan-lines.ts";
 import { table } from "../format/table.ts";
@@ -197,17 +198,25 @@ export const storePlain = [
       if (by === "tenant") return byTenant(place, session, between);
       return (await engine()).cost({ by, ...present({ session }), ...between, ...rest });
     },
-    print(found, { params: { by = "session", daily = false }, out }) {
+    async print(found, { params: { by = "session", daily = false, session }, out, engine }) {
       const json = found.map(({ group, ...rest }) => ({ [by]: group, ...rest }));
-      if (found.length === 0) return { json, lines: [], notes: ["no model was called"] };
+      const elsewhere = session === undefined ? "" : await importedOf(await engine(), session);
+      const notes = elsewhere === "" ? [] : [`imported: ${elsewhere}`];
+      if (found.length === 0) return { json, lines: [], notes: ["no model was called", ...notes] };
       const titles = [...(daily ? ["DAY"] : []), by.toUpperCase(), ">CALLS", ">TOKENS IN", ">OUT", ">COST"];
       const first = (day = ""): string[] => (daily ? [day] : []);
       const rows = found.map((row) => [...first(row.day), ...costCells(groupName(by, row), row)]);
       const sum = [...first(), ...costCells("in all", found.reduce<Spend>(addSpend, noSpend))];
-      return { json, lines: grid(out, titles, found.length === 1 ? rows : [...rows, sum]) };
+      return { json, lines: grid(out, titles, found.length === 1 ? rows : [...rows, sum]), notes };
     },
   }),
 ];
+
+/** What an imported session used elsewhere: no cost here counts it. */
+async function importedOf(engine: Engine, session: string): Promise<string> {
+  const { standing } = await (await engine.session(session)).fold();
+  return importedText(standing.imported);
+}
 
 /**
  * Refuses what the call would refuse anyway. A hold on a session that lives elsewhere does not count here.

@@ -113,12 +113,13 @@ const columns = [
   { title: "ENTRIES", align: "right" },
   { title: "SIZE", align: "right" },
   { title: "CHANGED" },
+  { title: "PROJECT", flexible: true },
   { title: "TITLE" },
 ] as const;
 
 /** What a tool added to an export names the session that it continues. */
 const titleText = ({ found, origin, plan, reason }: ImportedTranscript): string => {
-  const title = oneLine(reason ?? plan?.header.title ?? plan?.header.cwd ?? found.sourceId);
+  const title = oneLine(reason ?? plan?.header.title ?? found.sourceId);
   return origin === null || reason !== null ? title : `continues ${shortId(origin)}: ${title}`;
 };
 
@@ -131,6 +132,7 @@ function row(result: ImportedTranscript): string[] {
     plan === null ? "" : count(plan.entries.length),
     bytes(found.bytes),
     found.modifiedAtMs === 0 ? "" : new Date(found.modifiedAtMs).toISOString().slice(0, 10),
+    oneLine(plan?.header.cwd ?? ""),
     titleText(result),
   ];
 }
@@ -193,6 +195,7 @@ function totals(results: readonly ImportedTranscript[]): string[] {
   return [
     `${plural(results.length, "session")}: ${words || "none found"}`,
     ...secretLines(results),
+    ...excludedLines(results),
     ...(unread.length === 0 ? [] : [`kept with the original, and not shown: ${unread.join(", ")}`]),
     ...(many("new") === 0
       ? []
@@ -202,6 +205,14 @@ function totals(results: readonly ImportedTranscript[]): string[] {
       ? []
       : ["rewritten or continued sessions were left as they are; --again imports them as new ones"]),
   ];
+}
+
+/** A filter leaves out what it was given for; other reasons are counted. */
+function excludedLines(results: readonly ImportedTranscript[]): string[] {
+  const reasons = new Map<string, number>();
+  for (const { status, reason } of results)
+    if (status === "excluded" && reason !== null) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+  return [...reasons].map(([reason, many]) => `${plural(many, "excluded session")}: ${reason}`);
 }
 
 /** By kind. The byte ranges are in the answer for programs, and with the session. */

@@ -23,7 +23,7 @@ export const forkReason =
 
 /** Keeps an unreviewed session suspended when another event would open it; empty after the review. */
 export const stillForReview = (state: State): readonly DraftEvent[] =>
-  isUnreviewed(state) ? [suspendForReview()] : [];
+  isUnreviewed(state) ? [suspendForReview(state.standing.source === null ? bundleReason : forkReason)] : [];
 
 /** A refusal while the session waits for review. */
 export const unreviewed = (state: State, what: string): Decision | null =>

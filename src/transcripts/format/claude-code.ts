@@ -16,14 +16,14 @@ import * as record from "./claude-code-record.ts";
 import { ClaudePlanner } from "./claude-code-plan.ts";
 import { ClaudeScan } from "./claude-code-scan.ts";
 import type { TreePath } from "./claude-code-tree.ts";
-import type { TranscriptFormat } from "./format.ts";
+import { folderOf, type TranscriptFormat } from "./format.ts";
 import { countOf, fieldsOf, nameOf, timeOf, type Fields } from "./json-value.ts";
 
 export const claudeCode: TranscriptFormat = {
   name: "claude-code",
   title: "Claude Code",
   expects: "SESSION.jsonl files, as below ~/.claude/projects",
-  folders: ({ home, env }) => [join(env["CLAUDE_CONFIG_DIR"] ?? join(home, ".claude"), "projects")],
+  folders: (on) => [join(folderOf(on, "CLAUDE_CONFIG_DIR", join(on.home, ".claude")), "projects")],
   find: async (folder) => findSessions(await folder.list(), folder.only),
   split: (found, file) => ({ by: file === found.files[0] ? "lines" : "nothing" }),
   reader: (found) => new ClaudeCodeReader(found),

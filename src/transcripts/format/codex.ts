@@ -16,7 +16,7 @@ import type {
 import type { SourceFile } from "../read/source-folder.ts";
 import * as item from "./codex-item.ts";
 import { makeDraft, originOf, rangeOf, type EntryDraft, WaitingById } from "./draft.ts";
-import type { TranscriptFormat } from "./format.ts";
+import { folderOf, type TranscriptFormat } from "./format.ts";
 import { fieldsOf, listOf, nameOf, parsedOr, textOf, timeOf, type Fields } from "./json-value.ts";
 import { addUsage, noUsage, ReportCounter } from "./report.ts";
 import { CodexCopies } from "./codex-copy.ts";
@@ -26,8 +26,8 @@ export const codex: TranscriptFormat = {
   name: "codex",
   title: "Codex CLI",
   expects: "rollout-TIME-SESSION.jsonl files, as below ~/.codex/sessions",
-  folders({ home, env }) {
-    const root = env["CODEX_HOME"] ?? join(home, ".codex");
+  folders(on) {
+    const root = folderOf(on, "CODEX_HOME", join(on.home, ".codex"));
     return [join(root, "sessions"), join(root, "archived_sessions")];
   },
   find: async (folder) => findRollouts(await folder.list(), folder.only),

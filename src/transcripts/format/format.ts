@@ -9,6 +9,10 @@ export interface HomeFolders {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
+/** The folder that a variable names, or the default. An empty variable counts as none. */
+export const folderOf = ({ env }: HomeFolders, variable: string, otherwise: string): string =>
+  env[variable] || otherwise;
+
 /** How a file becomes records. */
 export type RecordSplit =
   | { readonly by: "lines" }

@@ -14,7 +14,7 @@ import type {
   TranscriptUsage,
 } from "../model.ts";
 import { originOf, rangeOf } from "./draft.ts";
-import type { TranscriptFormat } from "./format.ts";
+import { folderOf, type TranscriptFormat } from "./format.ts";
 import { countOf, fieldsOf, listOf, nameOf, textOf, timeOf, type Fields } from "./json-value.ts";
 import { ReportCounter } from "./report.ts";
 
@@ -22,7 +22,7 @@ export const gemini: TranscriptFormat = {
   name: "gemini",
   title: "Gemini CLI",
   expects: "session-*.json or .jsonl files, as in ~/.gemini/tmp/*/chats",
-  folders: ({ home, env }) => [join(env["GEMINI_CLI_HOME"] ?? home, ".gemini", "tmp")],
+  folders: (on) => [join(folderOf(on, "GEMINI_CLI_HOME", on.home), ".gemini", "tmp")],
   async find(folder) {
     const files = await folder.list();
     return files.flatMap((file): FoundTranscript[] => {

@@ -13,7 +13,7 @@ import type {
 import type { SourceFile, SourceFolder } from "../read/source-folder.ts";
 import { listRows } from "../read/sqlite-copy.ts";
 import { originOf, rangeOf } from "./draft.ts";
-import type { TranscriptFormat } from "./format.ts";
+import { folderOf as toolFolder, type TranscriptFormat } from "./format.ts";
 import { fieldsOf, listOf, nameOf, parsedOr, textOf, timeOf, type Fields } from "./json-value.ts";
 import { answerOf, blocksOf, callOf, knownParts, typedByPerson } from "./opencode-part.ts";
 import { ReportCounter } from "./report.ts";
@@ -24,7 +24,7 @@ export const opencode: TranscriptFormat = {
   name: "opencode",
   title: "opencode",
   expects: "opencode.db, a storage folder, or a .json file of opencode export",
-  folders: ({ home, env }) => [join(env["XDG_DATA_HOME"] ?? join(home, ".local", "share"), "opencode")],
+  folders: (on) => [join(toolFolder(on, "XDG_DATA_HOME", join(on.home, ".local", "share")), "opencode")],
   async find(folder) {
     const files = await folder.list();
     const found: FoundTranscript[] = [];

@@ -13,7 +13,7 @@ import type {
   TranscriptUsage,
 } from "../model.ts";
 import { makeDraft, noResult, originOf, rangeOf, type EntryDraft, WaitingById } from "./draft.ts";
-import type { TranscriptFormat } from "./format.ts";
+import { folderOf, type TranscriptFormat } from "./format.ts";
 import { countOf, fieldsOf, listOf, nameOf, textOf, timeOf, type Fields } from "./json-value.ts";
 import { addUsage, ReportCounter } from "./report.ts";
 import { markField, MarkedRecords } from "./skein-mark.ts";
@@ -23,7 +23,7 @@ export const pi: TranscriptFormat = {
   name: "pi",
   title: "pi",
   expects: ".jsonl files, as below ~/.pi/agent/sessions",
-  folders: ({ home, env }) => [join(env["PI_CODING_AGENT_DIR"] ?? join(home, ".pi", "agent"), "sessions")],
+  folders: (on) => [join(folderOf(on, "PI_CODING_AGENT_DIR", join(on.home, ".pi", "agent")), "sessions")],
   async find(folder) {
     const files = await folder.list();
     return files.flatMap((file): FoundTranscript[] => {

@@ -49,3 +49,17 @@ test("a handoff names an input that the other tool did not answer, until it is a
   const next = /## What to do next\n\n(.*)\n/.exec(text)?.[1] ?? "";
   assert.match(next, /Answer the last input, which the other tool did not: And tomorrow\?/);
 });
+
+test("a rewind of an imported session keeps it suspended, and says where it comes from", async () => {
+  await using place = inMemory();
+  const { session } = await place.engine.importTranscript(sourceOf({ entries }));
+  const handle = await place.engine.session(session);
+  await handle.rewind(3);
+  const { standing } = await handle.fold();
+  assert.equal(standing.status, "suspended");
+  const reasons: (string | undefined)[] = [];
+  for await (const event of handle.events())
+    if (event.type === "session.suspended")
+      reasons.push((event.content as { readonly reason?: string } | undefined)?.reason);
+  assert.match(reasons.at(-1) ?? "", /^a part of its conversation took place in another tool/);
+});

@@ -7,6 +7,7 @@ import { statSync } from "node:fs";
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
 import { present } from "../core/present.ts";
+import { plural } from "../core/text/number-format.ts";
 import type { OriginalChunk } from "../runtime/transfer/history-original.ts";
 import type {
   ImportTranscriptOptions,
@@ -107,10 +108,10 @@ export async function* importTranscripts(
     try {
       // A file that the caller named is the only source: nothing else is left to import.
       if (error !== null && (folder?.only ?? null) !== null) throw error;
-      for (const failure of failures) {
+      for (const unread of [...failures, ...notFollowed(root, folder)]) {
         // With `auto` each format lists the same folder.
-        const key = `${root.path}\n${failure.found.sourceId}`;
-        if (!reported.has(key)) yield failure;
+        const key = `${root.path}\n${unread.found.sourceId}`;
+        if (!reported.has(key)) yield unread;
         reported.add(key);
       }
       if (folder === null) continue;
@@ -164,6 +165,13 @@ export async function findIn(
   const failures = unreadable.map((one) => unreadableResult(format.name, one));
   return { folder, all, failures, error: failure };
 }
+
+/** Of a folder: beside a file that was given alone they do not matter. */
+const notFollowed = ({ format }: TranscriptRoot, folder: SourceFolder | null): ImportedTranscript[] =>
+  (folder?.only === null ? folder.refused : []).map((path) => ({
+    ...unreadableResult(format.name, { path, reason: "links and devices are not followed" }),
+    status: "excluded",
+  }));
 
 /** The path stands in place of the session's id, which nothing has read. */
 const unreadableResult = (tool: string, { path, reason }: UnreadableSource): ImportedTranscript => ({
@@ -385,7 +393,7 @@ function emptyResult(found: FoundTranscript, plan: TranscriptPlan): ImportedTran
   const names = unknown.slice(0, 5).map(quote).join(", ") + (unknown.length > 5 ? ", …" : "");
   const unread = [
     ...(unknown.length === 0 ? [] : [`only records of unknown kinds: ${names}`]),
-    ...(damagedCount === 0 ? [] : [`${damagedCount} damaged records`]),
+    ...(damagedCount === 0 ? [] : [plural(damagedCount, "damaged record")]),
   ];
   const empty = { ...notImported(found), plan };
   if (unread.length === 0) return { ...empty, status: "excluded", reason: "no messages" };

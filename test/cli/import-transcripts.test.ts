@@ -1,6 +1,6 @@
 /** `skein import TOOL`: what another tool has on this machine becomes sessions here. */
 import assert from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { makeFolder, skeinIn } from "./skein.ts";
@@ -184,19 +184,26 @@ test("files without messages are counted and are no failure; one of unknown reco
   const write = (name: string, line: object): void =>
     writeFileSync(join(projects, `${id.replace(/1+$/, name)}.jsonl`), `${JSON.stringify(line)}\n`);
   write("222222222222", { type: "file-history-snapshot", messageId: "m", snapshot: {} });
+  symlinkSync("/etc/passwd", join(projects, "linked.jsonl"));
   const skein = skeinIn(folder);
   // An empty variable counts as none.
   const started = await skein.run(["import", "auto"], { env: { ...env, XDG_DATA_HOME: "", CODEX_HOME: "" } });
   assert.equal(started.code, 0, started.stderr);
-  assert.match(started.stdout, /^2 sessions: 1 new, 1 excluded$/m);
+  assert.match(started.stdout, /^3 sessions: 1 new, 2 excluded$/m);
   assert.match(started.stdout, /^1 excluded session: no messages$/m);
+  assert.match(started.stdout, /^1 excluded session: links and devices are not followed$/m);
   assert.match(started.stdout, / \/home\/ann\/payroll +Which rate in month 0/);
   const lower = await skein.run(["import", "auto", "--project", "PAYROLL"], { env });
-  assert.match(lower.stdout, /^2 sessions: 1 same, 1 excluded$/m);
+  assert.match(lower.stdout, /^3 sessions: 1 same, 2 excluded$/m);
   write("333333333333", { type: "turn-of-2031", uuid: "u1", sessionId: id });
   const newer = await skein.run(["import", "auto"], { env });
   assert.equal(newer.code, 1, newer.stdout);
   assert.match(newer.stdout, /failed .*no messages; only records of unknown kinds: "turn-of-2031"/);
+  // A name is shown without the terminal's control codes.
+  writeFileSync(join(projects, "a\u001b[31m\nb.jsonl"), transcript(1));
+  const named = await skein.run(["import", "auto"], { env });
+  assert.match(named.stderr, /^\d: claude-code a.*b: same$/m);
+  assert.doesNotMatch(named.stderr + named.stdout, /\u001b\[31m/);
 });
 
 test("cost says what an imported session used elsewhere", async () => {

@@ -173,3 +173,24 @@ test("Codex and pi: calls that share an id have their own results; an orphan is 
   );
   assert.deepEqual(outputs(pi), [["r1", "r2"], "lost"]);
 });
+
+test("Claude Code: records whose links go round are read in file order", async () => {
+  const around = [
+    user({ uuid: "u0", parentUuid: "a1" }, "question"),
+    answer({ uuid: "a1", parentUuid: "u0" }, text("answer")),
+  ];
+  const alone = await readAll("claude-code", write(`cycle/${own}.jsonl`, around));
+  assert.deepEqual(
+    alone.entries.map(({ id }) => id),
+    ["u0", "a1"],
+  );
+  assert.equal(alone.plan.report.gaps, 1);
+  const lines = [user({ uuid: "r0", parentUuid: null }, "another question"), ...around];
+  const beside = await readAll("claude-code", write(`cycle/${other}.jsonl`, lines));
+  assert.deepEqual(
+    [beside.entries, ...beside.plan.branches.map(({ entries }) => [...entries])].map((all) =>
+      all.map(({ id }) => id),
+    ),
+    [["r0"], ["u0", "a1"]],
+  );
+});

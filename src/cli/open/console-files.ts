@@ -26,7 +26,7 @@ export const readConsole = (): Promise<PageFiles | null> => readPageFiles(join(b
 export const readDocs = (): Promise<PageFiles | null> => readPageFiles(join(built, "docs"));
 
 /** The folders of `src` that the console is built from. */
-export const consoleSources = ["console", "client", "protocol", "core"] as const;
+export const consoleSources = ["console", "client", "call", "protocol", "core"] as const;
 
 /** In a checkout, whether sources of the console changed after it was built. A package has no sources. */
 export const isConsoleOld = async (): Promise<boolean> =>

@@ -142,7 +142,8 @@ const nowLine = ({ found, number, of, bytes: read, entries }: ImportProgress): s
   (entries === 0 ? `read ${bytes(read)} of ${bytes(found.bytes)}` : `${count(entries)} entries imported`);
 
 const progressLine = ({ found, status, reason }: ImportedTranscript, number: number): string =>
-  `${number}: ${found.tool} ${found.sourceId}: ${status}${reason === null ? "" : `: ${oneLine(reason)}`}`;
+  `${number}: ${found.tool} ${oneLine(found.sourceId)}: ${status}` +
+  (reason === null ? "" : `: ${oneLine(reason)}`);
 
 const plain = ({
   found,

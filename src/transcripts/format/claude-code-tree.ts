@@ -183,7 +183,20 @@ export class ClaudeTree {
         const says = path.nodes.some((node) => ["prompt", "answer", "summary"].includes(this.kind(node)));
         return says ? [path] : [];
       });
-    return { main, branches };
+    const cycles = this.#cycles();
+    if (active === none && cycles[0] !== undefined) return { main: cycles[0], branches: cycles.slice(1) };
+    return { main, branches: [...branches, ...cycles] };
+  }
+
+  /** Records that no leaf leads to: their links go round. */
+  #cycles(): TreePath[] {
+    const found: TreePath[] = [];
+    for (let node = this.size - 1; node >= 0; node--) {
+      if (this.#marks[node] !== 0 || !this.#isMain(node) || !this.#isTalk(node)) continue;
+      this.gaps += 1;
+      found.push(this.#collect(node));
+    }
+    return found;
   }
 
   /** Records of subagents that old versions wrote into the session's own file, by their root. */

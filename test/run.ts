@@ -7,14 +7,14 @@
  * The counts come last.
  */
 import { globSync, statSync } from "node:fs";
-import { availableParallelism, cpus } from "node:os";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { runChecks } from "./check.ts";
 import { offerChromium } from "./browser/chromium.ts";
 import { randomSeed } from "./crash/random.ts";
 import { offerServer } from "./postgres/offer.ts";
 import { batchesOf } from "./runner/batch.ts";
-import { costliestOf, runTestFiles, slowestOf } from "./runner/file-queue.ts";
+import { costliestOf, machineSeconds, runTestFiles, slowestOf } from "./runner/file-queue.ts";
 import { seedVariable } from "./runner/inside.ts";
 import { killRunning } from "./runner/test-file.ts";
 import { leftOutBy } from "./runner/turns.ts";
@@ -62,10 +62,11 @@ const [failedChecks, server] = await Promise.all([named.length > 0 ? [] : runChe
 for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => void stopEarly());
 // In the long run each file is alone: it shows that no test needs what another one left behind.
 const batches = isLong ? files.map((file) => [file]) : batchesOf(files);
-// One more than there are cores: many tests wait for a timer or for another process.
+// One more than there are cores, and two while some are idle: many tests wait for a timer or a process.
 const jobs = availableParallelism() + 1;
+const moreJobs = 2;
 const print = (text: string): void => void process.stdout.write(text);
-const { skips, summary, failed, results } = await runTestFiles(batches, { jobs, print });
+const { skips, summary, failed, results } = await runTestFiles(batches, { jobs, moreJobs, print });
 await server?.stop();
 const bareSkips = skips.filter((skip) => skip.reason === "");
 for (const { name, reason } of skips) console.log(`﹣ skipped: ${name}: ${reason || "no reason given"}`);
@@ -77,19 +78,12 @@ console.log(`most processor time:\n${costliestOf(results, isTimed ? results.leng
 if (failed) console.log(`ℹ seed ${seed}`);
 console.log(summary.map((line) => `ℹ ${line}`).join("\n"));
 // Of all that ran meanwhile: Chromium, PostgreSQL, the checks, and whatever else the machine did.
-const [busy, idle] = machineSeconds().map((seconds, place) => seconds - (atStart[place] ?? 0));
-console.log(`ℹ machine: ${busy?.toFixed(0)} s of its processors busy, ${idle?.toFixed(0)} s idle`);
+const atEnd = machineSeconds();
+const [busy, idle] = [atEnd.busy - atStart.busy, atEnd.idle - atStart.idle];
+console.log(`ℹ machine: ${busy.toFixed(0)} s of its processors busy, ${idle.toFixed(0)} s idle`);
 
 const skippedInSilence = process.env["CI"] === "true" && bareSkips.length > 0;
 if (failed || failedChecks.length > 0 || skippedInSilence || files.length === 0) process.exitCode = 1;
-
-/** Since it was started, of all its processors. */
-function machineSeconds(): readonly [busy: number, idle: number] {
-  const sum = (numbers: readonly number[]): number => numbers.reduce((one, other) => one + other, 0) / 1_000;
-  const all = cpus().map(({ times }) => times);
-  const idle = sum(all.map((times) => times.idle));
-  return [sum(all.flatMap((times) => Object.values(times))) - idle, idle];
-}
 
 async function stopEarly(): Promise<never> {
   killRunning();

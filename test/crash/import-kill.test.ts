@@ -72,7 +72,7 @@ function conversation(session: number, turns: number): Line[] {
 function makeFiles(): void {
   const put = (name: string, lines: readonly Line[]): void =>
     writeFileSync(join(folder, name), lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
-  put(`${id(1)}.jsonl`, conversation(1, 900));
+  put(`${id(1)}.jsonl`, conversation(1, sliced(450, 900)));
   // A fork of it, with the same answers, and a subagent with a file of its own.
   put(`${id(2)}.jsonl`, conversation(2, 300));
   mkdirSync(join(folder, id(1), "subagents"), { recursive: true });

@@ -1,4 +1,5 @@
 /** Runs test files in several processes side by side, and prints each file when its process has ended. */
+import { cpus } from "node:os";
 import type { TestEvent } from "node:test/reporters";
 import { spec } from "node:test/reporters";
 import { runTestProcess, type FileLimits, type FileResult } from "./test-file.ts";
@@ -15,6 +16,10 @@ export interface QueueOptions {
   readonly limits?: FileLimits;
   /** How many processes run at the same time. */
   readonly jobs: number;
+  /** So many more while processors are idle; by default none. */
+  readonly moreJobs?: number;
+  /** The share of the processors that was idle since it was asked last. */
+  readonly idleShare?: () => number;
   readonly print: (text: string) => void;
 }
 
@@ -38,7 +43,12 @@ export async function runTestFiles(
   const runNext = async (): Promise<void> => {
     for (const batch of waiting) await run(batch);
   };
+  const more = whileIdle(options, async () => {
+    const next = waiting.next();
+    if (next.done !== true) await run(next.value);
+  });
   await Promise.all(Array.from({ length: options.jobs }, runNext));
+  await more.ended();
   await new Promise((resolve) => reporter.once("end", resolve).end());
   const events = results.flatMap(eventsOf);
   const seconds = (performance.now() - started) / 1000;
@@ -47,6 +57,46 @@ export async function runTestFiles(
     skips: events.flatMap(skipOf),
     failed: events.some(({ type }) => type === "test:fail"),
     summary: summaryOf(results, events, seconds),
+  };
+}
+
+const idleMin = 0.3;
+const lookMs = 1_000;
+
+/** Works beside the other jobs for as long as processors are idle: many tests wait for timers. */
+function whileIdle(
+  { moreJobs = 0, idleShare = makeIdleShare() }: QueueOptions,
+  work: () => Promise<void>,
+): { ended(): Promise<void> } {
+  const going = new Set<Promise<void>>();
+  const timer = setInterval(() => {
+    if (idleShare() < idleMin || going.size >= moreJobs) return;
+    const one = work().finally(() => going.delete(one));
+    going.add(one);
+  }, lookMs);
+  return {
+    async ended() {
+      clearInterval(timer);
+      await Promise.all(going);
+    },
+  };
+}
+
+/** Processor seconds of the machine since it was started. */
+export function machineSeconds(): { readonly busy: number; readonly idle: number } {
+  const sum = (numbers: readonly number[]): number => numbers.reduce((one, other) => one + other, 0) / 1_000;
+  const all = cpus().map(({ times }) => times);
+  const idle = sum(all.map((times) => times.idle));
+  return { busy: sum(all.flatMap((times) => Object.values(times))) - idle, idle };
+}
+
+function makeIdleShare(): () => number {
+  let before = machineSeconds();
+  return () => {
+    const now = machineSeconds();
+    const [busy, idle] = [now.busy - before.busy, now.idle - before.idle];
+    before = now;
+    return idle / Math.max(busy + idle, 1e-3);
   };
 }
 

@@ -80,3 +80,15 @@ test("the run continues after a file that hung, and the counts include every fai
 test("properties and random choices take the seed of the run", () => {
   assert.match(resultOf("seeded").output, /properties 4242, choices 4242/);
 });
+
+test("a file begins beside those that wait, while processors are idle", async () => {
+  const overlap = async (share: number): Promise<boolean> => {
+    const files = [[fixture("sleeps")], [fixture("sleeps")]];
+    const options = { jobs: 1, moreJobs: 1, idleShare: () => share, print: () => undefined };
+    const { results } = await runTestFiles(files, options);
+    const spans = results.map(({ output }) => /slept (\d+) (\d+)/.exec(output)?.slice(1).map(Number) ?? []);
+    const [first = [], second = []] = spans.toSorted(([one = 0], [other = 0]) => one - other);
+    return Number(second[0]) < Number(first[1]);
+  };
+  assert.deepEqual(await Promise.all([overlap(1), overlap(0)]), [true, false]);
+});

@@ -176,6 +176,7 @@ export const table: Readonly<Record<string, Row>> = {
   "govern/retain-kill.test.ts": processes,
   "govern/retain.test.ts": long,
   "read/score.test.ts": but({ "a score that is none is refused, and nothing is written": worded }),
+  "read/recall.test.ts": "is about what a tool gives the model, within a turn",
   "read/search.test.ts": all,
   "log/secret-doors.test.ts": all,
   "log/secret.test.ts": all,

@@ -12,7 +12,6 @@ import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
 import { roughTokens } from "../../core/context/token-count.ts";
 import { readZone } from "../../core/context/zone.ts";
-import { completeSummary } from "./compact-complete.ts";
 import type { CompactSurvey } from "./compact-survey.ts";
 import { readContent } from "../read/content.ts";
 import { readItems } from "../read/projection.ts";
@@ -44,6 +43,8 @@ export async function recordSummary(
   const { strategy, by } = replacement;
   const items = strategy === "extract" ? recordable(survey, replacement.items) : [];
   const tokensBefore = Math.ceil(survey.measured.tokens);
+  // Loaded when a compaction needs it: most processes never do.
+  const { completeSummary } = await import("./compact-complete.ts");
   const made = await completeSummary(step, survey, cut, { summary: replacement.summary, items });
   const listed = replacement.carried(made.summary);
   const bare = replacement.carried(replacement.summary);

@@ -1116,7 +1116,7 @@ class DiffResult(_DiffResultRequired):
 
 
 class ContextResultReason(TypedDict):
-    kind: Literal["settings", "tools", "instructions", "document", "memory", "summary", "transcript"]
+    kind: Literal["settings", "tools", "instructions", "document", "memory", "pinned", "summary", "items", "transcript"]
     why: str
     tokens: int
 

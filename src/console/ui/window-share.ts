@@ -31,7 +31,9 @@ export const kindNames: Readonly<Record<PartKind, string>> = {
   instructions: "Instructions",
   document: "Documents",
   memory: "Memory",
+  pinned: "Pinned items",
   summary: "Summary",
+  items: "Items",
   transcript: "Transcript",
 };
 const kinds = Object.keys(kindNames) as readonly PartKind[];

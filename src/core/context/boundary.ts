@@ -4,22 +4,29 @@
 import { itemKinds } from "../item/events.ts";
 import type { ItemRef, Overlay } from "../state.ts";
 import { text } from "./block.ts";
+import type { UserBlock } from "./part.ts";
 import { field, put, type ContextSource, type Sheet } from "./source.ts";
 import { gap, isBlank, share, textOf } from "./text.ts";
 
 export function renderBoundary(source: ContextSource, overlay: Overlay, sheet: Sheet): void {
-  const { events, objectiveSeq } = source;
-  const content: unknown = events.get(overlay.seq)?.content;
-  const summary = field(content, "summary");
-  const said = content === undefined ? gap("the summary of what came before") : summary;
-  const words = typeof said === "string" && !isBlank(said) ? said : "(There is no summary.)";
   const blocks = [
-    text(`[Everything so far was replaced by this summary. The log keeps it; recall reads it.]\n\n${words}`),
-    ...(objectiveSeq === 1 ? [] : [text(objectiveText(events.get(objectiveSeq)?.content))]),
+    ...summaryBlocks(source, overlay),
     ...(overlay.items.size === 0 ? [] : [text(itemsText(source, overlay))]),
   ];
   const reason = ["summary", `compaction (${overlay.strategy})`] as const;
   put(sheet, { part: "message", role: "user", content: blocks }, reason, [overlay.fromSeq, overlay.toSeq]);
+}
+
+/** The summary, and the objective of a fork. */
+export function summaryBlocks({ events, objectiveSeq }: ContextSource, overlay: Overlay): UserBlock[] {
+  const content: unknown = events.get(overlay.seq)?.content;
+  const summary = field(content, "summary");
+  const said = content === undefined ? gap("the summary of what came before") : summary;
+  const words = typeof said === "string" && !isBlank(said) ? said : "(There is no summary.)";
+  return [
+    text(`[Everything so far was replaced by this summary. The log keeps it; recall reads it.]\n\n${words}`),
+    ...(objectiveSeq === 1 ? [] : [text(objectiveText(events.get(objectiveSeq)?.content))]),
+  ];
 }
 
 /** The new objective of a fork. */

@@ -6,6 +6,13 @@ import { cut, gap, isBlank, share, textOf } from "./text.ts";
 import { toolDefinitions } from "./tools.ts";
 
 export function renderFrame(source: ContextSource, sheet: Sheet): void {
+  renderFront(source, sheet);
+  renderDocuments(source, sheet);
+  renderMemory(source, sheet);
+}
+
+/** Settings, tools and instructions. */
+export function renderFront(source: ContextSource, sheet: Sheet): void {
   const { settings, events } = source;
   put(sheet, { part: "settings", settings }, ["settings", "model settings"], [0, 0]);
   const toolsSeq = frontToolsSeq(source);
@@ -13,11 +20,9 @@ export function renderFrame(source: ContextSource, sheet: Sheet): void {
   const reason = ["tools", "tools offered"] as const;
   if (tools.length > 0) put(sheet, { part: "tools", tools }, reason, [toolsSeq, toolsSeq]);
   renderInstructions(source, sheet);
-  renderDocuments(source, sheet);
-  renderMemory(source, sheet);
 }
 
-function say(sheet: Sheet, said: string, reason: readonly [PartKind, string], seq: number): void {
+export function say(sheet: Sheet, said: string, reason: readonly [PartKind, string], seq: number): void {
   if (!isBlank(said)) put(sheet, { part: "system", text: said.toWellFormed() }, reason, [seq, seq]);
 }
 

@@ -3,6 +3,7 @@ import type { SessionEventType } from "../catalog.ts";
 import type { EventOf } from "../event.ts";
 import { itemText, objectiveText } from "./boundary.ts";
 import { documentText, isEarly, memoryText } from "./frame.ts";
+import { lateDocument } from "./planned.ts";
 import { boundaryOf, field, type ContextSource } from "./source.ts";
 import { gap, share, textOf } from "./text.ts";
 
@@ -35,11 +36,16 @@ export const notes = {
   "document.loaded": (event, source) => {
     const { kind, digest } = event.body;
     const known = source.state.mind.documents.get(digest);
+    if (source.plan !== undefined) {
+      const isShown = event.seq < source.plan.seq || known?.seq !== event.seq;
+      return isShown ? null : lateDocument(event, source.plan);
+    }
     if (isEarly(source.state, event) || known?.seq !== event.seq) return null;
     return documentText(event, { seq: event.seq, kind }, share.documentCharsMax);
   },
   "memory.carried": (event, source) => {
-    if (isEarly(source.state, event)) return null;
+    const { plan } = source;
+    if (plan === undefined ? isEarly(source.state, event) : event.seq < plan.seq) return null;
     return memoryText(event.content, event.seq, share.memoryCharsMax) || null;
   },
   "source.imported": ({ body, seq, content }, { state }) => {

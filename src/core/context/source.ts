@@ -1,13 +1,12 @@
 /** The input and output of a renderer: a context depends on nothing else. */
 import type { SessionLogEvent } from "../event.ts";
 import type { ContextPart, Settings } from "./part.ts";
-import type { PlanChoice } from "./plan.ts";
+import type { PlanDraft } from "./plan.ts";
 import type { Overlay, State } from "../state.ts";
 
 /** A plan, and where it stands in the log. */
-export interface LoggedPlan {
+export interface LoggedPlan extends PlanDraft {
   readonly seq: number;
-  readonly choice: PlanChoice;
 }
 
 export interface ContextSource {
@@ -34,9 +33,9 @@ export interface ContextSource {
 }
 
 /**
- * The kind of a part, for the breakdown of a context window. `document`: loaded before the first turn.
- * `summary`: the replacement of the compacted range. Anything added later, such as a document or memory, is
- * part of the transcript.
+ * The kind of a part, for the breakdown of a context window. `document`: loaded before the first turn, or
+ * before the plan. `summary`: the replacement of the compacted range. Anything added later, such as a
+ * document or memory, is part of the transcript.
  */
 export const partKinds = [
   "settings",
@@ -44,7 +43,9 @@ export const partKinds = [
   "instructions",
   "document",
   "memory",
+  "pinned",
   "summary",
+  "items",
   "transcript",
 ] as const;
 /** The origin of a part of the context. */

@@ -4,13 +4,13 @@
  */
 
 const tiers = ["instructions", "pinned", "items", "memory", "documents", "summary", "transcript"] as const;
-type Tier = (typeof tiers)[number];
+export type Tier = (typeof tiers)[number];
 
 /** Tiers with a share of their own. */
-type SharedTier = Exclude<Tier, "transcript">;
+export type SharedTier = Exclude<Tier, "transcript">;
 const sharedTiers = tiers.filter((tier) => tier !== "transcript");
 
-interface TierShare {
+export interface TierShare {
   /** Of the window, from 0 to 1. */
   readonly share: number;
   /** At least this many tokens, as far as the window has them. */
@@ -28,7 +28,7 @@ export type ContextShares = {
  * Large windows are for long transcripts and for what an agent asks for: models get worse with the length of
  * a context, and each step pays for it. So the ceilings hold unless an agent sets its own shares.
  */
-const tierDefaults: Readonly<Record<SharedTier, TierShare>> = {
+export const tierDefaults: Readonly<Record<SharedTier, TierShare>> = {
   instructions: { share: 0.08, floorTokens: 500, ceilingTokens: null },
   pinned: { share: 0.08, floorTokens: 500, ceilingTokens: 32_000 },
   items: { share: 0.12, floorTokens: 800, ceilingTokens: 24_000 },
@@ -43,7 +43,7 @@ const sharesMax = 0.75;
 /** The window of a model that is unknown here. */
 export const windowTokensDefault = 200_000;
 
-type TierShares = Readonly<Record<SharedTier, TierShare>>;
+export type TierShares = Readonly<Record<SharedTier, TierShare>>;
 
 /** The shares of an agent, with the defaults filled in. */
 export function tierShares(given: ContextShares = {}): TierShares {
@@ -77,4 +77,52 @@ export function wrongShares(given: ContextShares): string | null {
 export function shareTokens({ share, floorTokens, ceilingTokens }: TierShare, windowTokens: number): number {
   const most = Math.min(ceilingTokens ?? Infinity, Math.floor(windowTokens * sharesMax));
   return Math.min(Math.max(Math.floor(share * windowTokens), floorTokens), most);
+}
+
+/** What a tier has and uses, in tokens. */
+export interface TierUse {
+  readonly tier: Tier;
+  readonly shareTokens: number;
+  /** With what earlier tiers left over. */
+  readonly roomTokens: number;
+  readonly usedTokens: number;
+}
+
+/** Hands out the window, tier by tier, in their order. */
+export class TierRooms {
+  readonly #shares: TierShares;
+  readonly #windowTokens: number;
+  readonly #used: TierUse[] = [];
+  #left: number;
+  /** Not used by earlier tiers. */
+  #flow = 0;
+
+  constructor(windowTokens: number, shares: TierShares) {
+    this.#shares = shares;
+    this.#windowTokens = windowTokens;
+    this.#left = Math.floor(windowTokens * sharesMax);
+  }
+
+  roomOf(tier: SharedTier): number {
+    const { ceilingTokens } = this.#shares[tier];
+    const own = shareTokens(this.#shares[tier], this.#windowTokens);
+    return Math.max(0, Math.min(own + this.#flow, ceilingTokens ?? Infinity, this.#left));
+  }
+
+  use(tier: SharedTier, usedTokens: number): void {
+    const own = shareTokens(this.#shares[tier], this.#windowTokens);
+    const roomTokens = this.roomOf(tier);
+    this.#flow = Math.max(0, own + this.#flow - usedTokens);
+    this.#left = Math.max(0, this.#left - usedTokens);
+    this.#used.push({ tier, shareTokens: own, roomTokens, usedTokens });
+  }
+
+  /** All tiers; the transcript has what is left of the window. */
+  get uses(): readonly TierUse[] {
+    const used = this.#used.reduce((all, { usedTokens }) => all + usedTokens, 0);
+    const own = this.#used.reduce((all, one) => all + one.shareTokens, 0);
+    const most = this.#windowTokens;
+    const rest = { shareTokens: Math.max(0, most - own), roomTokens: Math.max(0, most - used) };
+    return [...this.#used, { tier: "transcript", ...rest, usedTokens: 0 }];
+  }
 }

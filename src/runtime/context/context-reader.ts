@@ -6,7 +6,15 @@ import { present } from "../../core/present.ts";
 import type { ConsumedInputs } from "../../core/turn/commands.ts";
 import { contextDigest, rendererNow, renderers } from "../../core/context/context.ts";
 import { isEarly } from "../../core/context/frame.ts";
-import { boundaryOf, pruning, type ContextSource, type PartReason } from "../../core/context/source.ts";
+import { needsPlan, type PlanDraft, type Planning } from "../../core/context/plan.ts";
+import { seqsIn } from "../../core/context/planned.ts";
+import {
+  boundaryOf,
+  pruning,
+  type ContextSource,
+  type LoggedPlan,
+  type PartReason,
+} from "../../core/context/source.ts";
 import { share } from "../../core/context/text.ts";
 import { transcriptTypes } from "../../core/context/transcript.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -15,6 +23,7 @@ import type { SessionId } from "../../core/ids.ts";
 import type { ContextPart, Settings } from "../../core/context/part.ts";
 import { subtract, type Ranges } from "../../core/range.ts";
 import type { Overlay, State } from "../../core/state.ts";
+import { makePlan, type UnloggedPlan } from "./plan-reader.ts";
 import { makeWhole } from "../read/content.ts";
 import { nextTaken } from "../read/inbox.ts";
 import { type ContextWorld, freshen, readOne, readRange, understand } from "../read/event-cache.ts";
@@ -30,6 +39,10 @@ export interface Context {
   /** The state it was rendered from, and the inputs that it takes. */
   readonly state: State;
   readonly inputs: ConsumedInputs;
+  /** The plan that the request must log with it; null if there is one, or the renderer has none. */
+  readonly newPlan: UnloggedPlan | null;
+  /** The plan that it follows. */
+  readonly plan: LoggedPlan | null;
   /** The request that sent exactly this; null for the next request. */
   readonly requestSeq: number | null;
   /**
@@ -44,6 +57,8 @@ export interface ContextOptions {
   /** For the next request; else those of the last request. */
   readonly settings?: Settings;
   readonly renderer?: number;
+  /** For the next request, if its context begins anew. */
+  readonly planning?: Planning;
   /** Everything, as if nothing had ever been compacted. */
   readonly uncompacted?: boolean;
   /** For output: refused when it is too large. A run is not: it reads it to make it smaller. */
@@ -67,7 +82,7 @@ export async function readContext(
     inputs: await nextTaken(deps.store, session, state),
     uncompacted,
     whole,
-    ...present({ renderer: options.renderer }),
+    ...present({ renderer: options.renderer, planning: options.planning }),
   });
 }
 
@@ -77,6 +92,8 @@ export interface NextContextOptions {
   /** The inputs that the request takes. */
   readonly inputs: ConsumedInputs;
   readonly renderer?: number;
+  /** Makes a plan if the context begins anew. Without it, such a context has none. */
+  readonly planning?: Planning;
   readonly uncompacted?: boolean;
   readonly whole?: boolean;
   /** Nothing after this position: for a summary of what came before. */
@@ -101,13 +118,50 @@ export async function nextContext(
   }
   const taken = inputs.map(([seq]) => seq);
   await freshen(deps, session);
-  const source = await gather(deps, session, { state, settings, taken, uncompacted, whole, toSeq });
-  const asked = present({ prompt: options.prompt });
+  const wanted = { state, settings, taken, uncompacted, whole, toSeq, renderer };
+  const source = await gather(deps, session, wanted);
+  const newPlan = await planFor(deps, session, source, { ...options, renderer });
+  const plan = newPlan === null ? (source.plan ?? null) : { seq: state.seq + 1, ...newPlan.draft };
+  const asked = present({ prompt: options.prompt, plan: plan ?? undefined });
   const { parts, reasons } = render({ ...source, ...asked });
   const digest = contextDigest(deps.world.digest, parts);
   const { model } = settings;
-  const made = { parts, reasons, digest, renderer, model, settings, state, inputs };
+  const made = { parts, reasons, digest, renderer, model, settings, state, inputs, newPlan, plan };
   return { ...made, requestSeq: null, matches: null };
+}
+
+/** The plan of a context that begins anew; what it chose is then among the events. */
+async function planFor(
+  deps: ContextWorld,
+  session: SessionId,
+  source: ContextSource & { readonly events: Map<number, SessionLogEvent> },
+  { state, planning, renderer, uncompacted = false }: NextContextOptions & { readonly renderer: number },
+): Promise<UnloggedPlan | null> {
+  if (planning === undefined || uncompacted || !needsPlan(state, renderer)) return null;
+  const made = await makePlan(deps, session, source, { ...planning, renderer });
+  for (const seq of chosenBy(made.draft)) {
+    const event = source.events.get(seq) ?? (await readOne(deps, session, seq));
+    if (event !== undefined) source.events.set(seq, event);
+  }
+  return made;
+}
+
+/** The records that a plan shows. */
+const chosenBy = ({ choice }: PlanDraft): readonly number[] => [
+  ...[choice.pinned, choice.items, choice.listed].flatMap((ranges) => seqsIn(ranges ?? [])),
+  ...[...(choice.documents ?? []), ...(choice.memory ?? [])].map(({ seq }) => seq),
+];
+
+/** The plan in the log; undefined without one, or when what it chose was erased. */
+async function loggedPlan(
+  deps: ContextWorld,
+  session: SessionId,
+  { state, renderer }: Pick<ContextRequest, "state" | "renderer">,
+): Promise<LoggedPlan | undefined> {
+  const { plan: seq } = state.standing;
+  const event = seq === null || renderer < 2 ? undefined : await readOne(deps, session, seq);
+  if (event?.type !== "context.planned" || event.content === undefined) return undefined;
+  return { seq: event.seq, body: event.body, choice: event.content };
 }
 
 async function rebuild(
@@ -148,6 +202,7 @@ async function lastSettings({ store }: ContextWorld, session: SessionId, state: 
 
 interface ContextRequest {
   readonly state: State;
+  readonly renderer: number;
   readonly settings: Settings;
   readonly taken: readonly number[];
   readonly uncompacted: boolean;
@@ -159,7 +214,7 @@ async function gather(
   deps: ContextWorld,
   session: SessionId,
   wanted: ContextRequest,
-): Promise<ContextSource> {
+): Promise<ContextSource & { readonly events: Map<number, SessionLogEvent> }> {
   const { state, settings, taken, uncompacted, whole, toSeq } = wanted;
   const { mind, standing } = state;
   const boundary = boundaryOf(wanted);
@@ -174,16 +229,16 @@ async function gather(
     }
   };
   const objectiveSeq = await objectiveAt(deps, session, state, boundary);
+  const plan = await loggedPlan(deps, session, wanted);
   const prunes = mind.overlays.filter(({ strategy }) => strategy === "prune");
   await fetch([
     1,
     ...(standing.agent === null ? [] : [standing.agent.seq]),
     ...standing.tools.slice(0, 1).map(({ seq }) => seq),
-    ...[...mind.documents.values(), ...mind.memory]
-      .filter((ref) => isEarly(state, ref))
-      .map(({ seq }) => seq),
+    ...(plan === undefined ? unplannedSeqs(state) : chosenBy(plan)),
     ...(uncompacted ? [] : prunes.map(({ seq }) => seq)),
-    ...(boundary === null ? [] : [boundary.seq, objectiveSeq, ...itemSeqs(boundary)]),
+    ...(boundary === null ? [] : [boundary.seq, objectiveSeq]),
+    ...(boundary === null || plan !== undefined ? [] : itemSeqs(boundary)),
   ]);
   const isPruned = pruning({ state, events, uncompacted });
   const transcript: SessionLogEvent[] = [];
@@ -195,8 +250,15 @@ async function gather(
     else transcript.push(event);
   }
   await fetch([...transcript.flatMap(referredBy), ...taken]);
-  return { state, settings, events, transcript, taken, objectiveSeq, uncompacted };
+  const planned = present({ plan });
+  return { state, settings, events, transcript, taken, objectiveSeq, uncompacted, ...planned };
 }
+
+/** Without a plan: what was there before the first turn. */
+const unplannedSeqs = (state: State): readonly number[] =>
+  [...state.mind.documents.values(), ...state.mind.memory]
+    .filter((ref) => isEarly(state, ref))
+    .map(({ seq }) => seq);
 
 /** Records never change but by erasure, so the last step's reads are still valid. */
 async function readWindow(

@@ -8,7 +8,7 @@ import { zoneTokens, type ZoneTokens } from "../../core/context/zone.ts";
 import { readContext } from "./context-reader.ts";
 import type { Deps } from "../deps.ts";
 import { agentOf } from "../workspace/session-agent.ts";
-import { modelOf, settingsFor } from "./model-settings.ts";
+import { modelOf, planningFor, settingsFor } from "./model-settings.ts";
 
 /** The context of a model call: the result of `session.context`. */
 export interface RenderedContext {
@@ -41,7 +41,8 @@ export async function showContext(
   options: { readonly atSeq: number; readonly uncompacted?: boolean },
 ): Promise<RenderedContext> {
   const settings = await nextSettings(deps, session);
-  const read = await readContext(deps, session, { ...options, ...settings, whole: true });
+  const planning = await planningFor(deps, session, await deps.writer.current(session));
+  const read = await readContext(deps, session, { ...options, ...settings, planning, whole: true });
   const { tokens, perPart } = await deps.tokenizer.estimate(read.parts);
   const { parts, reasons, digest, renderer, model, requestSeq, matches } = read;
   const counted = reasons.map((reason, place) => ({ ...reason, tokens: perPart[place] ?? 0 }));

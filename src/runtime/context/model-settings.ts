@@ -27,13 +27,12 @@ export async function planningFor(
   session: SessionId,
   state: State,
   model?: string,
+  given?: number,
 ): Promise<Planning> {
   const { agent } = await agentOf(deps, session, state);
   const name = model ?? state.standing.model ?? agent?.model;
-  const windowTokens = await modelOf(deps, name).then(
-    ({ facts }) => facts.windowTokens,
-    () => windowTokensDefault,
-  );
+  const known = async (): Promise<number> => (await modelOf(deps, name)).facts.windowTokens;
+  const windowTokens = given ?? (await known().catch(() => windowTokensDefault));
   return { windowTokens, shares: agentRules(agent).shares };
 }
 

@@ -5,7 +5,7 @@ import { itemKey } from "../../core/item/fold.ts";
 import type { Cut } from "../../core/compaction/plan.ts";
 import type { FoundItem } from "../../core/compaction/prompt.ts";
 import { itemText } from "../../core/context/boundary.ts";
-import { share } from "../../core/context/text.ts";
+import { shareTokens, tierShares } from "../../core/context/tiers.ts";
 import { SkeinError } from "../../core/error.ts";
 import { mayIn } from "../../core/session/lifecycle.ts";
 import { limit } from "../../core/limit.ts";
@@ -15,7 +15,7 @@ import { readZone } from "../../core/context/zone.ts";
 import type { CompactSurvey } from "./compact-survey.ts";
 import { readContent } from "../read/content.ts";
 import { readItems } from "../read/projection.ts";
-import type { StepWorld } from "./step.ts";
+import { planningOf, type StepWorld } from "./step.ts";
 import { settle } from "./broken-call.ts";
 
 /** The replacement of a range. Without a model: a rule composed it. */
@@ -159,19 +159,23 @@ function recordable({ state, boundary }: CompactSurvey, found: readonly FoundIte
   });
 }
 
+/** More items are taken to fill their share. */
+const readMax = 2_000;
+
 /** The headings around it. */
 const boundaryFrameTokens = 50;
 
 async function boundaryTokens(
-  { deps, drive }: StepWorld,
+  { deps, drive, runContext }: StepWorld,
   { state }: CompactSurvey,
   summary: string,
   found: readonly FoundItem[],
 ): Promise<number> {
   const { store, tokenizer } = deps;
   const tokens = boundaryFrameTokens + (await tokenizer.count(summary));
-  const index = Math.min(share.indexCharsMax / 4, (state.mind.items.size + found.length) * 10);
-  if (state.mind.items.size + found.length > share.itemsMax) return tokens + index;
+  const { shares, windowTokens } = planningOf(runContext);
+  const roomTokens = shareTokens(tierShares(shares).items, windowTokens);
+  if (state.mind.items.size + found.length > readMax) return tokens + roomTokens;
   const anew = new Set(found.map(({ kind, key }) => itemKey(kind, key)));
   const known = (await readItems(store, drive.session, state)).filter(
     ({ kind, key }) => !anew.has(itemKey(kind, key)),
@@ -180,7 +184,7 @@ async function boundaryTokens(
     ({ kind, key, status, value, because }) => `- ${itemText({ kind, key, status }, { value, because })}`,
   );
   const shown = lines.join("\n");
-  return tokens + (shown.length > share.itemsCharsMax ? index : roughTokens(shown));
+  return tokens + Math.min(roughTokens(shown), roomTokens);
 }
 
 /** Turns and age count from here on. */

@@ -17,7 +17,7 @@ import type { CompactSurvey } from "./compact-survey.ts";
 import { nextContext } from "../context/context-reader.ts";
 import { listen } from "./model-stream.ts";
 import { safeText } from "../log/redact.ts";
-import { outputRoom, reservation, type StepWorld } from "./step.ts";
+import { outputRoom, planningOf, reservation, type StepWorld } from "./step.ts";
 import { cleanText } from "./tool-output.ts";
 import { nothingStreamed, recordBroken, settle } from "./broken-call.ts";
 import { modelOf } from "../context/model-settings.ts";
@@ -212,6 +212,7 @@ async function makeRequest(
       inputs: [],
       toSeq,
       prompt,
+      planning: planningOf(step.runContext),
     });
     const { tokens } = await deps.tokenizer.estimate(rendered.parts);
     const outputTokensMax = outputRoom(model.facts, answerTokens(summarizer), tokens, budgetLeft(state));
@@ -225,6 +226,7 @@ async function makeRequest(
       context: rendered.digest,
       parts: rendered.parts.length,
       inputs: [],
+      plan: rendered.newPlan?.draft,
       reserved,
       estimatedTokens: tokens,
       outputTokensMax,

@@ -52,9 +52,12 @@ export async function surveyOf(step: StepWorld): Promise<CompactSurvey> {
     tokens: tokens * scale,
     toSeq: reasons[place]?.toSeq ?? 0,
   }));
-  const found = parts.findIndex(({ part }) => part === "message");
+  // Pinned items stay; a summary, the items and the transcript are what a compaction replaces.
+  const found = parts.findIndex(({ part }, place) => part === "message" && reasons[place]?.kind !== "pinned");
   const begin = found === -1 ? parts.length : found;
   const weights = all.slice(begin);
+  const isBoundary = (place: number): boolean =>
+    ["summary", "items"].includes(reasons[begin + place]?.kind ?? "");
   const boundary = boundaryOf({ state });
   const events = await eventsSince(deps.store, drive.session, state, boundary?.toSeq ?? 0);
   const marks = events.flatMap(markOf);
@@ -67,7 +70,7 @@ export async function surveyOf(step: StepWorld): Promise<CompactSurvey> {
     cuts: cutsOf(marks, weights),
     outputs: outputsOf(measured, marks, scale),
     frameTokens: sum(all.slice(0, begin)),
-    boundaryTokens: boundary === null ? 0 : (weights[0]?.tokens ?? 0),
+    boundaryTokens: boundary === null ? 0 : sum(weights.filter((_, place) => isBoundary(place))),
     messagesTokens: sum(weights),
     openTurnSeq: state.standing.turn?.startedSeq ?? unansweredTurn(events),
     times: new Map(events.map(({ seq, at }) => [seq, at])),

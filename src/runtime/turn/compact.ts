@@ -34,7 +34,7 @@ import {
 import { openInputs, surveyOf, type CompactSurvey } from "./compact-survey.ts";
 import { readContent } from "../read/content.ts";
 import { nextContext } from "../context/context-reader.ts";
-import type { MeasuredContext, StepWorld } from "./step.ts";
+import { planningOf, type MeasuredContext, type StepWorld } from "./step.ts";
 
 export interface CompactOptions {
   readonly reason: "threshold" | "overflow" | "asked";
@@ -234,8 +234,11 @@ async function plainText(task: Task, now: CompactSurvey, { toSeq, goneTokens }: 
   const { deps, drive, runContext } = task.step;
   const { state, boundary } = now;
   const settings = runContext.settings;
-  const { parts } = await nextContext(deps, drive.session, { state, settings, inputs: [], toSeq });
-  const messages = parts.filter((part) => part.part === "message").slice(boundary === null ? 0 : 1);
+  const options = { state, settings, inputs: [], toSeq, planning: planningOf(task.step.runContext) };
+  const { parts, reasons } = await nextContext(deps, drive.session, options);
+  const messages = parts.flatMap((part, place) =>
+    part.part === "message" && reasons[place]?.kind === "transcript" ? [part] : [],
+  );
   const content = boundary === null ? null : await readContent(deps.store, drive.session, boundary.seq);
   const earlier = (content as { readonly summary?: string } | null)?.summary ?? null;
   const most = summaryTokens(task.windowTokens, goneTokens);

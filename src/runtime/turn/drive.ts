@@ -17,7 +17,11 @@ import { checkJson } from "../../core/text/json.ts";
 import { limit } from "../../core/limit.ts";
 import type { ContextPart, Settings } from "../../core/context/part.ts";
 import type { State } from "../../core/state.ts";
-import { nextContext } from "../context/context-reader.ts";
+import { rendererNow } from "../../core/context/context.ts";
+import { needsPlan } from "../../core/context/plan.ts";
+import { nextContext, type Context } from "../context/context-reader.ts";
+import { planningFor } from "../context/model-settings.ts";
+import { pinsReason } from "../context/plan-reader.ts";
 import { nextTaken, readWaiting, takenOf } from "../read/inbox.ts";
 import { takeLeaseAt, type SessionLease } from "./lease.ts";
 import type { Deps } from "../deps.ts";
@@ -50,6 +54,8 @@ export interface RequestOptions {
   /** The maximum use of the call, counted against the budget until it is settled. */
   readonly reserve?: { readonly tokens?: number; readonly nanoUsd?: number };
   readonly outputTokensMax?: number;
+  /** The context window of the model, if Skein does not know the model; by default 200,000. */
+  readonly windowTokens?: number;
 }
 
 /** Options of `drive.respond`: the model's answer. */
@@ -160,15 +166,22 @@ export class Drive implements AsyncDisposable {
 
   /** Records what is about to be sent, and returns it. Send it only once this has resolved. */
   async request(options: RequestOptions): Promise<RequestResult> {
-    const known = ["model", "images", "temperature", "reserve", "outputTokensMax"];
+    const known = ["model", "images", "temperature", "reserve", "outputTokensMax", "windowTokens"];
     checkOptions("request", options, known);
     const { model, images = false, temperature, reserve = {}, outputTokensMax = 4_096 } = options;
+    const { windowTokens } = options;
     const settings: Settings = { model, images, ...present({ temperature }) };
     const { store, world } = this.#deps;
-    let rendered: (Omit<RequestResult, "seq"> & { readonly renderer: number }) | null = null;
+    let rendered: Context | null = null;
     const change = await this.change(async (state) => {
       const takes = await nextTaken(store, this.session, state);
-      rendered = await nextContext(this.#deps, this.session, { state, settings, inputs: takes });
+      const planning = needsPlan(state, rendererNow)
+        ? { planning: await planningFor(this.#deps, this.session, state, model, windowTokens) }
+        : {};
+      const next = { state, settings, inputs: takes, ...planning };
+      rendered = await nextContext(this.#deps, this.session, next);
+      const tooMuch = pinsReason(rendered);
+      if (tooMuch !== null) throw new SkeinError("refused", `request: ${tooMuch}`);
       return {
         do: "request",
         model,
@@ -176,6 +189,7 @@ export class Drive implements AsyncDisposable {
         context: rendered.digest,
         parts: rendered.parts.length,
         inputs: takes,
+        plan: rendered.newPlan?.draft,
         reserved: reserve,
         outputTokensMax,
         settings,
@@ -185,7 +199,7 @@ export class Drive implements AsyncDisposable {
     this.#going(change);
     if (rendered === null) throw new Error("invariant: a request was rendered");
     const { parts, digest } = rendered as Omit<RequestResult, "seq">;
-    return { seq: change.firstSeq, parts, digest };
+    return { seq: change.headSeq, parts, digest };
   }
 
   /** Records the answer, and returns the calls it requests. */

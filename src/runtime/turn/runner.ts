@@ -19,6 +19,7 @@ import { readWaiting, takenOf } from "../read/inbox.ts";
 import { keepLease } from "./lease-keeper.ts";
 import type { Deps } from "../deps.ts";
 import { measure, takeStep, type StepWorld } from "./step.ts";
+import { pinsReason } from "../context/plan-reader.ts";
 import { settleCalls, settleOverdue } from "./tool-ledger.ts";
 import { wakeCommand } from "../read/wake-due.ts";
 import type { Command } from "../../core/command.ts";
@@ -256,6 +257,8 @@ class Runner {
     const { attempts } = state.standing.turn ?? { attempts: 0 };
     if (attempts >= limit.attemptsMax) return this.#suspend(`model call failed after ${attempts} attempts`);
     const measured = await measure(this.#step, state);
+    const tooMuch = pinsReason(measured.context);
+    if (tooMuch !== null) return this.#suspend(tooMuch);
     if (mustCompact(this.#step, measured)) {
       const done = await compactNow(this.#step, { reason: "threshold" });
       if (done) return;

@@ -11,6 +11,7 @@ import type { ContextPart } from "../../core/context/part.ts";
 import { costOf } from "../../core/budget/price.ts";
 import type { Amounts, State } from "../../core/state.ts";
 import { corrected } from "../../core/context/token-count.ts";
+import type { Planning } from "../../core/context/plan.ts";
 import { readZone } from "../../core/context/zone.ts";
 import { ModelError, type ModelAnswer, type ModelFacts } from "../../model/port.ts";
 import { storeAnswer } from "./store-answer.ts";
@@ -69,12 +70,19 @@ export async function measure(step: StepWorld, state: State): Promise<MeasuredCo
     state,
     settings: runContext.settings,
     inputs: taken,
+    planning: planningOf(runContext),
   });
   const { tokens: estimated } = await deps.tokenizer.estimate(rendered.parts);
   const { lesson } = step;
   const tokens = lesson === null ? estimated : corrected(estimated, lesson.estimated, lesson.actual);
   return { context: rendered, atSeq: state.seq, inputs: taken, estimated, tokens };
 }
+
+/** What the contexts of a run are planned for. */
+export const planningOf = ({ model, rules }: RunContext): Planning => ({
+  windowTokens: model.facts.windowTokens,
+  shares: rules.shares,
+});
 
 /** The maximum output: by the model, the agent, the context window and the budget. */
 export function outputRoom(facts: ModelFacts, agentMax: number, tokens: number, left: Amounts): number {
@@ -119,6 +127,7 @@ export async function takeStep(step: StepWorld, first: MeasuredContext): Promise
       context: rendered.digest,
       parts: rendered.parts.length,
       inputs,
+      plan: rendered.newPlan?.draft,
       reserved: reservation(facts, tokens, outputTokensMax),
       estimatedTokens: tokens,
       outputTokensMax,

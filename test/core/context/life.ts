@@ -47,7 +47,8 @@ const moveWeights = {
   stray: 1,
   end: 1,
   interrupt: 1,
-  item: 1,
+  item: 2,
+  pin: 1,
   load: 1,
   tools: 1,
   merge: 1,
@@ -73,6 +74,9 @@ export const models = [
   "google/gemini-3-pro-preview",
   "ollama/llama3",
 ] as const;
+
+/** Of models, and one so small that little fits. */
+const windows = [600, 8_000, 200_000, 1_000_000] as const;
 
 /** Lives of this many moves; some kinds of moves can be left out. */
 export const moves = (lengthMax: number, without: readonly MoveKind[] = []): fc.Arbitrary<Move[]> =>
@@ -200,6 +204,13 @@ const steps: Readonly<Record<MoveKind, Step>> = {
         ...cause,
       });
   },
+  pin(life, { pick, flag }) {
+    const { items, pins } = now(life).mind;
+    const all = [...items.values()].filter(({ kind, key }) => flag || pins.has(`${kind}/${key}`));
+    if (all.length === 0) return;
+    const { kind, key } = pickOf(all, pick);
+    obey(life, { do: flag ? "pin" : "unpin", kind, key });
+  },
   load(life, { pick, also, flag }) {
     if (flag) return void append(life, { type: "memory.carried", ...samples["memory.carried"] });
     const body = { ...samples["document.loaded"].body, digest: digest("", `doc ${pick % 4}`) };
@@ -250,12 +261,17 @@ async function request(life: Life, { also }: Move): Promise<void> {
     parts,
     digest: context,
     renderer,
+    newPlan,
   } = await nextContext(worldOf(life), life.session, {
     state: now(life),
     settings,
     inputs,
+    // Without a window: another program's request, that plans nothing.
+    ...(also % 11 === 0 ? {} : { planning: { windowTokens: pickOf(windows, also) } }),
   });
   const { model } = settings;
+  if (newPlan !== null)
+    append(life, { type: "context.planned", body: newPlan.draft.body, content: newPlan.draft.choice });
   const body = { model, renderer, context, parts: parts.length, inputs, attempt: 1, reserved: {} };
   const seq = append(life, {
     type: "model.requested",

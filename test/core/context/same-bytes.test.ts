@@ -13,7 +13,7 @@ const kindsOf: Readonly<Record<ContextPart["part"], readonly PartKind[]>> = {
   settings: ["settings"],
   tools: ["tools"],
   system: ["instructions", "document", "memory"],
-  message: ["summary", "transcript"],
+  message: ["pinned", "summary", "items", "transcript"],
 };
 const json = (parts: readonly unknown[]): readonly string[] => parts.map((part) => JSON.stringify(part));
 

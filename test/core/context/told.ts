@@ -2,6 +2,7 @@
 import type { ContentBlock } from "../../../src/core/schema.ts";
 import { rendererNow } from "../../../src/core/context/context.ts";
 import type { ContextPart, Settings, UserBlock } from "../../../src/core/context/part.ts";
+import type { Planning } from "../../../src/core/context/plan.ts";
 import { nextContext, type Context } from "../../../src/runtime/context/context-reader.ts";
 import type { Given } from "../given.ts";
 import { digest } from "../digest.ts";
@@ -68,6 +69,7 @@ export const contextOf = (
     uncompacted?: boolean;
     inputs?: [number, number][];
     renderer?: number;
+    planning?: Planning;
   } = {},
 ): Promise<Context> =>
   nextContext(

@@ -23,6 +23,7 @@ test("a question is answered, and the log says how", async () => {
     "session.migrated",
     "tools.bound",
     "turn.started",
+    "context.planned",
     "model.requested",
     'delta {"type":"text","text":"Hello there."}',
     "model.responded",

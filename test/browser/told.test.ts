@@ -151,7 +151,7 @@ suite("what the page shows", { skip }, () => {
     shown.calm();
   });
 
-  test("a merge takes what the preview showed, and warns if the other session has continued", async () => {
+  test("a merge applies its preview, and warns if the other session has continued", async () => {
     const ours = await stand.engine.open({ objective: "Take it in" });
     const theirs = await ours.fork({ name: "The other one" });
     await theirs.record("fact", "rate", "five");

@@ -158,7 +158,7 @@ suite("a session in a browser", { skip }, () => {
     shown.calm(/ERR_CONNECTION_REFUSED/, /ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/);
   });
 
-  test("a network that is dead is shown, and what happened meanwhile comes with it", async () => {
+  test("a dead network is shown, and missed events arrive after it", async () => {
     const session = await stand.engine.open({ objective: "Go through a tunnel" });
     await using shown = await stand.page(browser, { at: `/s/${session.id}` });
     const { page, context } = shown;

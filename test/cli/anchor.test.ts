@@ -67,7 +67,7 @@ test("a restored copy is found by its anchor, which is not written over", { skip
   assert.notEqual(readFileSync(heads, "utf8"), before);
 });
 
-test("an anchor is kept as a git note, and one that was changed is refused", { skip: noFile() }, async () => {
+test("an anchor is stored as a git note, and a changed one is refused", { skip: noFile() }, async () => {
   const { skein, folder, heads } = await filled();
   const config = { XDG_CONFIG_HOME: join(folder, "config") };
   assert.equal((await skein.run(["keys", "new"], { env: config })).code, 0);

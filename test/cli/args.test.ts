@@ -65,7 +65,7 @@ test("missing options are undefined, empty or false; of two, the last counts", (
   assert.equal(parse("id", "--from", "1", "--from", "2").options["from"], 2);
 });
 
-test("a dash, a negative number and what follows -- are arguments", () => {
+test("a dash, a negative number and everything after -- are arguments", () => {
   assert.equal(parse("id", "-").args["TEXT"], "-");
   assert.equal(parse("id", "-4.1").args["TEXT"], "-4.1");
   assert.equal(parse("id", "--", "--from").args["TEXT"], "--from");

@@ -30,7 +30,7 @@ function quick(folder: string) {
   };
 }
 
-test("a session goes through a pipe to another store as a copy, and is forked there", async () => {
+test("a session moves through a pipe to another store as a copy, and is forked there", async () => {
   const { here, there, a, b } = two();
   const id = await a.open("November payroll run");
   await a.run("record", id, "fact", "base-rate", "4.1");

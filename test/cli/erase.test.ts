@@ -43,7 +43,7 @@ test("a hold is set, shown and lifted, and stops erase and delete until then", a
   assert.equal((await skein.here("hold", fork, "c", "--lift")).code, 3);
 });
 
-test("it first shows what would be erased and where; without --yes it erases nothing", async () => {
+test("it first shows what would be erased and where; without --yes nothing is erased", async () => {
   const { skein, id, fork } = await spoken();
   const asked = await skein.here("erase", id, "--seq", "3..4");
   assert.equal(asked.code, 1);
@@ -69,7 +69,7 @@ test("it first shows what would be erased and where; without --yes it erases not
   assert.deepEqual([again.code, again.stdout], [0, "nothing is left to erase\n"]);
 });
 
-test("a text goes from wherever it is, and its copies stay or go as one says", async () => {
+test("a text is erased everywhere, and its copies only with --copies", async () => {
   const { folder, skein, id, fork } = await spoken();
   await skein.here("append", fork, "the fork heard the sparrow too");
   const first = await skein.here("erase", id, "--match", "sparrow", "--yes");

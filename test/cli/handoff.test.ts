@@ -15,7 +15,7 @@ describe("handoff", () => {
     return id;
   };
 
-  test("prints Markdown, says where it is kept, and gives JSON to programs", async () => {
+  test("prints Markdown, names its position, and has JSON for programs", async () => {
     const id = await openOne();
     const short = id.slice(-8);
     const { code, stdout, stderr } = await skein.here("handoff", id);

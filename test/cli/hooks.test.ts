@@ -50,7 +50,7 @@ test("a hook is added, listed, tried and removed", async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-test("what waits is counted; it is shown when it waits for longer than takes to write down", async () => {
+test("waiting events are counted, and shown after a delay", async () => {
   const skein = skeinIn(makeFolder());
   const how = ["--events", "session.opened", "--secret", "S"];
   await skein.here("hooks", "add", "ops", "https://example.com/", ...how);

@@ -113,7 +113,7 @@ test("a session is listed, imported, updated when it grows, and continues with a
   assert.equal((await skein.here("verify")).code, 0);
 });
 
-test("a tool without sessions, a wrong name and a damaged file are errors that say what to do", async () => {
+test("a tool without sessions, a wrong name and a damaged file are errors with a hint", async () => {
   const { folder, file, env } = homeWith(1);
   const skein = skeinIn(folder);
   await skein.open();

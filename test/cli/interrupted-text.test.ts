@@ -5,7 +5,7 @@ import { makeHearing } from "../../src/cli/chat/turn-printer.ts";
 import { collectingSurface, makeScreen } from "../../src/cli/command/screen.ts";
 import type { SessionUpdate } from "../../src/runtime/turn/ask.ts";
 
-test("interrupted text stands once, with its mark", async () => {
+test("interrupted text appears once, with its mark", async () => {
   const surface = collectingSurface(80);
   const hearing = makeHearing(makeScreen(surface, false), { note: (text) => surface.out(`${text}\n`) });
   const plain = { session: "ses_x", actor: "system", turn: 1, cause: null, body: {}, erased: false };

@@ -70,7 +70,7 @@ suite("memory", { concurrency: true }, () => {
     assert.deepEqual(await keys(), ["layout", "tone"]);
   });
 
-  test("is forgotten for good with --erase and --yes, and says where else it stands", async () => {
+  test("is forgotten for good with --erase and --yes, and lists remaining copies", async () => {
     const { say, json, open } = place();
     const id = await open("Payroll");
     await json("record", id, "fact", "phone", "fortytwo");

@@ -57,7 +57,7 @@ suite("messages on the command line", { concurrency: true }, () => {
     assert.match(again.stderr, /no request .*\n {2}hint: it does not exist or has a reply already/);
   });
 
-  test("words that make no sense are refused with what to do", async () => {
+  test("invalid words are refused with a hint", async () => {
     const { say, open } = place();
     const [a, b] = [await open(), await open()];
     const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
@@ -110,7 +110,7 @@ suite("messages on the command line", { concurrency: true }, () => {
     assert.match((await say("trigger", "list", id)).stdout, /m +message +on hi +(now|\d+ s ago)/);
   });
 
-  test("what another store cannot take now waits, is seen, and is delivered later", async () => {
+  test("a message to an unavailable store waits, is listed, and is delivered later", async () => {
     const { path, say, sayIn, json, open } = place();
     const [a, b] = [await open(), await open("b.db")];
     assert.equal((await json("send", a, b, "one", "--at", path("b.db")))["delivered"], true);

@@ -91,7 +91,7 @@ suite("the command line on PostgreSQL", { skip: await noPostgres(), concurrency:
     assert.match(stdout, new RegExp(`${tenant} +1 +1 +\\d+ bytes +1.0 MiB +-`));
   });
 
-  test("what tenants cannot be is refused, each with its reason", async () => {
+  test("invalid tenants are refused, each with its reason", async () => {
     const { store } = await newStore();
     const wrong: readonly (readonly [string, readonly string[], RegExp])[] = [
       ["./a.db", [], /expected a store in PostgreSQL/],

@@ -46,7 +46,7 @@ test("policies are set from options or a file, listed, shown and removed", async
   assert.equal((await skein.look("policy")).length, 2);
 });
 
-test("a dry run shows what would go and why; the run does it", async () => {
+test("a dry run lists what would be done and why; the run does it", async () => {
   const { skein, ids } = await withSessions("open", "closed", "closed");
   const [open, first, second] = ids;
   await skein.here("policy", "set", "stale", "--do", "expire", "--after", "0d", "--label", "kind=open");

@@ -29,7 +29,7 @@ async function makeSession(...options: readonly string[]) {
 }
 
 suite("ask", { concurrency: 4 }, () => {
-  test("gives the answer on standard output, and what the tools did on standard error", async () => {
+  test("prints the answer on standard output, and tool calls on standard error", async () => {
     const { skein, id } = await makeSession();
     const asked = await skein.here("ask", id, "list", "files", "and then", "read", "rates.txt");
     assert.equal(asked.code, 0, asked.stderr);
@@ -129,7 +129,7 @@ suite("input and run", { concurrency: 4 }, () => {
     assert.equal((await bodiesOf("turn.started")).length, 1);
   });
 
-  test("of two that run one session the second says who does, or waits", async () => {
+  test("of two runs of one session the second names the first, or waits", async () => {
     const { skein, id, untilThereIs } = await makeSession();
     const first = skein.start(["ask", id, "--", "run sleep 2"]);
     const ended = endOf(first);

@@ -141,7 +141,7 @@ suite("every verb answers in JSON", { concurrency: 4 }, () => {
     assert.deepEqual(await seqs("--since", String(event!["at"]), "--type", "item.recorded"), [27]);
   });
 
-  test("the lifecycle goes round, and clear begins anew", async () => {
+  test("the lifecycle runs through all statuses, and clear begins again", async () => {
     const skein = skeinIn(makeFolder());
     const id = await skein.open();
     const status = async () => (await skein.look("state", id))[0]!["status"];

@@ -41,7 +41,7 @@ suite("up, workers, ps and top", { concurrency: 3 }, () => {
     assert.doesNotMatch(await said(), /new store/);
   });
 
-  test("up runs queued sessions, prints what happens, and releases everything on Ctrl-C", async () => {
+  test("up runs queued sessions, prints events, and releases everything on Ctrl-C", async () => {
     const skein = skeinIn(makeFolder());
     const id = await skein.open("Remember");
     await skein.here("input", id, "remember base-rate is 4.1");

@@ -42,7 +42,7 @@ export const table: Readonly<Record<string, Row>> = {
   "turn/tools-changed.test.ts": all,
   "turn/large-result.test.ts": but({
     "a session that stopped at such a result in 0.4.0 resumes": driven,
-    "a probe's large output is kept as a blob": driven,
+    "a probe's large output is a blob": driven,
     "a program that drives a session can settle a call with a large output": driven,
   }),
   "turn/ask-calls.test.ts": but({
@@ -105,7 +105,7 @@ export const table: Readonly<Record<string, Row>> = {
   "turn/ended-holder.test.ts": processes,
   "turn/external-call.test.ts": but({
     "the same outcome again changes nothing, and another one is refused": firstResult,
-    "after the deadline the outcome is unknown, and a later result is kept as evidence": firstResult,
+    "after the deadline the outcome is unknown, and a later result is stored as evidence": firstResult,
     "an outcome with its keys in another order is the same outcome": firstResult,
   }),
   "branch/handoff-inherit.test.ts": all,
@@ -170,7 +170,7 @@ export const table: Readonly<Record<string, Row>> = {
     "a scoring function judges both runs, and its scores are recorded in the fork": hasFunction,
     "a scoring function that fails is named, and the fork is there all the same": hasFunction,
     "an aborted replay leaves no turn open, and reports the turns it ran": hasFunction,
-    "what makes no sense is refused, and leaves no fork":
+    "invalid arguments are refused, and leave no fork":
       "has a model throw what is no error of Skein, of which a server tells nobody",
   }),
   "govern/retain-kill.test.ts": processes,
@@ -182,7 +182,7 @@ export const table: Readonly<Record<string, Row>> = {
   "log/secret.test.ts": all,
   "engine/session.test.ts": but({ "a position past the end, or none at all, is not found": worded }),
   "read/standing.test.ts": but({
-    "one that has something to do waits for a worker; one that is run names who does it": driven,
+    "a session with work waits for a worker; a running one names its process": driven,
     "one that was given back with something left to do waits for another try, and is not next": driven,
   }),
   "read/state-reader.test.ts": inside,

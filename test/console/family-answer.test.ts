@@ -37,7 +37,7 @@ const conflict = (key: string, more: Partial<Conflict> = {}): Conflict => ({
 const rate = conflict("rate");
 const note = conflict("note", { ours: side("by hand", 71) });
 
-test("an answer is what the engine takes", () => {
+test("an answer has the form that the engine accepts", () => {
   const given = (take: "ours" | "theirs" | "both", because = ""): Answers => ({
     "fact/rate": { ...firstAnswer(rate, take, undefined), because },
   });

@@ -25,7 +25,7 @@ const change = (key: string, from: DiffItem | null, to: DiffItem | null) => ({
   to,
 });
 
-test("each side is held against what both had in common", () => {
+test("each side is compared with the common ancestor", () => {
   const base = [item("rate", 4.1), item("note", { a: 1, b: 2 }), item("old", "x")];
   const changes = compareItems(
     [

@@ -54,7 +54,7 @@ const ends = (drawing: FamilyDrawing, row: number): readonly [number, number] =>
   return [spots[0]?.column ?? -1, spots.at(-1)?.column ?? -1];
 };
 
-test("every session has a separate lane, below its parent's, and every edge goes forward", () => {
+test("every session has a separate lane below its parent's, and every edge points forward", () => {
   fc.assert(
     fc.property(families, (family) => {
       const drawing = drawFamily(family);

@@ -101,7 +101,7 @@ test("a line of 5 MB takes one line of words, at once", () => {
   assert.ok(summaryOf({ ...event, erased: false }).length < 300);
 });
 
-test("who did it is named by the ending of an id", () => {
+test("an actor is named by the suffix of its id", () => {
   assert.deepEqual(
     ["user:prn_01k5abcdef", "agent:payroll@2", "tool:shell", "session:ses_01k5zzzzzz", "system"].map(
       actorWords,

@@ -49,7 +49,7 @@ test("no two commands have the same title", () => {
   assert.equal(new Set(titles).size, titles.length);
 });
 
-test("what takes something away says so before", () => {
+test("a command that removes something warns first", () => {
   const asks = (id: OperationId): boolean => {
     const { does } = commandOf(id);
     return does.how === "form" && does.warning !== undefined;

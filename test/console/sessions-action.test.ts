@@ -60,7 +60,7 @@ test("a toggle key suspends as long as any selected session can be suspended", (
   assert.equal(eitherOf("suspend", "activate", [rowOf({ status: "closed" })]).name, "suspend");
 });
 
-test("who may read only is offered nothing, and an admin everything", () => {
+test("read-only users are offered nothing, admins everything", () => {
   const named = (scopes: readonly ("read" | "write" | "operate" | "admin")[]): string[] =>
     actions.flatMap((action) => (isEntitled(action, { scopes: [...scopes] }) ? [action.name] : []));
   assert.deepEqual(named(["read"]), []);
@@ -120,7 +120,7 @@ test("a new session is requested with the typed fields only", () => {
   );
 });
 
-test("whatever a browser kept of the last one, the fields are texts", () => {
+test("whatever a browser has stored, the fields are texts", () => {
   for (const kept of [null, "", "nonsense", "null", "[]", '"text"', '{"agent":null}'])
     assert.deepEqual(lastUsed(kept), { agent: "", model: "" });
 });

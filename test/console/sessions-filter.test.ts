@@ -64,7 +64,7 @@ test("a column is sorted its usual way first, then the other way round", () => {
   assert.deepEqual(turned(filter("sort=cost"), "priority"), { sort: "priority", dir: null });
 });
 
-test("what the address says of an order comes back as that order", () => {
+test("the order in the URL comes back as that order", () => {
   for (const sort of sorts)
     for (const falls of [true, false]) {
       const said = new URLSearchParams();

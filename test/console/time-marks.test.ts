@@ -100,7 +100,7 @@ test("the mark next to the pointer is named, if one is near", () => {
   assert.equal(markNear(marks, 40, 3), null);
 });
 
-test("a checkpoint stands where it points to, and what goes well is not marked", () => {
+test("a checkpoint is marked at its position, and successful events are not marked", () => {
   const event = (type: string, body: unknown) => ({
     seq: 9,
     turn: 2,

@@ -54,7 +54,7 @@ const bounds = ({ loaded }: TranscriptLoader): readonly unknown[] => {
   return [fromSeq, toSeq, events.length];
 };
 
-test("it begins at the end, and goes back page by page to the first", async () => {
+test("it begins at the end, and loads page by page to the beginning", async () => {
   const { given, loader } = logOf(6_000);
   loader.reach(6_000);
   await rest(loader);

@@ -47,7 +47,7 @@ test("an interval is shown in the largest unit that fits", () => {
   assert.match(specWords(null, exact), /^unreadable/);
 });
 
-test("a definition goes into a form and comes back as it was", () => {
+test("a definition survives the form unchanged", () => {
   const definition = { name: "clerk", instructions: "Keep the books.", tools: ["record"], stepsMax: 5 };
   assert.deepEqual(definitionOf(formOf(definition)), definition);
   const whole = { ...definition, description: "A clerk", model: "offline/offline" };

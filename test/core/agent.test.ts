@@ -170,7 +170,7 @@ test("the digest does not depend on the order of fields, and on everything else"
   );
 });
 
-test("what an agent leaves out comes from the defaults", () => {
+test("fields missing from an agent get the defaults", () => {
   assert.deepEqual(agentRules(null), agentDefaults);
   assert.deepEqual(agentRules(small), agentDefaults);
   assert.deepEqual(agentRules(whole), {

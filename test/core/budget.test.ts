@@ -109,7 +109,7 @@ describe("a budget that goes over to a successor", () => {
     });
   });
 
-  test("of another session's money comes first what that session gave", () => {
+  test("money of another session is used up first", () => {
     const life = { limits: { tokens: 100 }, used: { tokens: 30 } };
     // All of it was given.
     assert.deepEqual(handOverBudget(stateOf({ ...life, paid: { tokens: 100 } }), 0), {

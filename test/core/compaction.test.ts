@@ -239,7 +239,7 @@ suite("a summary's answer", () => {
   ] as const;
   const json = JSON.stringify({ items });
 
-  test("gives its items and its words, wherever the JSON stands", () => {
+  test("finds items and text wherever the JSON is", () => {
     const forms = [
       `\`\`\`json\n${json}\n\`\`\`\nAll is well.`,
       `\`\`\`\n${json}\n\`\`\`\nAll is well.`,
@@ -299,7 +299,7 @@ suite("a summary's answer", () => {
   });
 });
 
-test("the prompt begins with its line, and names what must not be lost", () => {
+test("the prompt begins with its line, and names what must be preserved", () => {
   const prompt = compactionPrompt({
     strategy: "extract",
     words: 200,

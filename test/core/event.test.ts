@@ -58,7 +58,7 @@ test("extra fields of a known event are kept", () => {
   assert.deepEqual(readEvent(record("input.received", body), true).event.body, body);
 });
 
-test("a record that cannot be read says which it is and what to do", () => {
+test("the error about an unreadable record names it and the next command", () => {
   const stored = given().records[0]!;
   const wrong: readonly (readonly [Partial<StoredRecord>, RegExp])[] = [
     [{ body: "{" }, /record 1 of ses_\w+ cannot be read: its body is not JSON/],

@@ -73,7 +73,7 @@ test("an event that does not follow is a fault of the program", () => {
   );
 });
 
-test("only a rewind recalls, and only the position it goes to", () => {
+test("only a rewind recalls, and only its target position", () => {
   const whole = everything();
   for (const [place, record] of whole.records.entries()) {
     const asked: number[] = [];
@@ -203,7 +203,7 @@ test("a call goes from requested over approved and started to settled", () => {
   assert.deepEqual(plain(stranger.state.mind), plain(asked.state.mind));
 });
 
-test("what has a name is set by one event, changed by the same, and taken away by another", () => {
+test("a named thing is set by one event, changed by the same, and removed by another", () => {
   const { limits } = samples["budget.set"].body;
   const held = ({ state }: Given) => {
     const { holds, triggers, bindings, permissions, labels, scores, contracts, checkpoints } = state.standing;

@@ -213,7 +213,7 @@ test("files are listed with their final state", () => {
   ]);
 });
 
-test("what waits is what to do next: calls, requests, inputs", () => {
+test("waiting work is listed as next: calls, requests, inputs", () => {
   const log = given()
     .and("input.received", { input: 1 }, { blocks: [{ type: "text", text: "Look\nhere" }] })
     .and("tool.requested", { call: "c1", tool: "pay", effect: "unsafe", ask: true }, { input: { usd: 5 } })

@@ -36,7 +36,7 @@ test("the Merkle root is that of RFC 6962 for any number of heads", () => {
   }
 });
 
-test("a root stands for its list and all lists before", () => {
+test("a root covers its list and all lists before", () => {
   const [one, two] = [merkleOf(digest, heads(3)), merkleOf(digest, heads(4))];
   const root = chainRoot(digest, chainRoot(digest, firstRoot, one), two);
   assert.notEqual(root, chainRoot(digest, chainRoot(digest, firstRoot, two), two));

@@ -32,7 +32,7 @@ test("the generator leads lives with every event, rewinds of rewinds, and forks 
   );
 });
 
-test("folding from any snapshot gives what folding from the start gives", () => {
+test("folding from any snapshot equals folding from the start", () => {
   fc.assert(
     fc.property(histories(60), seqIn, (life, pick) => {
       const from = pick % life.states.length;

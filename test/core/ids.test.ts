@@ -70,7 +70,7 @@ test("an invalid id is rejected with the expected format", () => {
   }
 });
 
-test("a local name always stands behind the same principal, another in each workspace", () => {
+test("a local name always has the same principal, another in each workspace", () => {
   const one = makeWorkspaceId({ nowMs: 1, random: zeros });
   const two = makeWorkspaceId({ nowMs: 2, random: zeros });
   assert.match(principalFor(digest, one, "ann"), /^prn_0{10}[0-9a-hjkmnp-tv-z]{16}$/);
@@ -79,7 +79,7 @@ test("a local name always stands behind the same principal, another in each work
   assert.equal(new Set([principalFor(digest, one, "ann"), ...others]).size, 3);
 });
 
-test("what a caller typed is shown short and on one line", () => {
+test("typed text is shown short and on one line", () => {
   assert.equal(quote("a\nb"), String.raw`"a\nb"`);
   assert.equal(quote(undefined), "undefined");
   const long = quote("x".repeat(200));

@@ -29,7 +29,7 @@ test("nesting is allowed to the limit and not beyond", () => {
   refused(circle, /nested deeper/);
 });
 
-test("what JSON cannot say is refused, with its place", () => {
+test("values that JSON cannot hold are refused, with their path", () => {
   refused(Number.NaN, /^it: expected JSON, got NaN/);
   refused({ a: [1, Infinity] }, /^it\.a\[1\]: expected JSON, got Infinity/);
   refused([undefined], /^it\[0\]: expected JSON, got undefined/);
@@ -54,7 +54,7 @@ test("half a surrogate pair and NUL are refused in values and in keys", () => {
   checkText("it", "\u0001 \u{1F600} \uFFFD \uFFFF");
 });
 
-test("what would come back as something else is refused", () => {
+test("values that would change in JSON are refused", () => {
   refused({ a: JSON.parse('{"__proto__":1}') as unknown }, /^it\.a: the key "__proto__" is not allowed/);
   refused({ a: { toJSON: () => 1 } }, /^it\.a: has a toJSON method/);
   checkJson("it", Object.assign(Object.create(null) as object, { constructor: 1 }));

@@ -86,7 +86,7 @@ function msFor(changes: number, size: number): number {
   return performance.now() - started;
 }
 
-test("a change of a large map costs about what one of a small map does", () => {
+test("a change of a large map costs about as much as one of a small map", () => {
   // Copying the whole would cost a hundred times as much; one chunk and the spine cost about twice as much.
   const ratios = Array.from({ length: 5 }, () => msFor(4_000, 10_000) / msFor(4_000, 100));
   assert.ok(Math.min(...ratios) < 12, `${ratios.join(", ")} times as much`);

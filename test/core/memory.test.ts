@@ -127,7 +127,7 @@ suite("what follows from a change of a session", () => {
   const rules: readonly MemoryRule[] = [{ keys: ["rate*"], scope: "agent" }, { scope: "workspace" }];
   const change = { session, firstSeq: 10, owners };
 
-  test("memory is what the session says last, whatever it records and retracts", () => {
+  test("memory has the last value of the session, whatever it records and retracts", () => {
     const act = fc.record({
       isGone: fc.boolean(),
       key: fc.constantFrom("a", "rate", "rate-2"),

@@ -39,7 +39,7 @@ const fates = ({ taken, same, left, conflicts }: MergeOutcome) => ({
 });
 const nothing = { taken: [], same: [], left: [], conflicts: [] };
 
-test("what only they changed is taken: a new item, another value, a retraction", () => {
+test("changes of theirs alone are taken: a new item, another value, a retraction", () => {
   const [kept, old, gone] = [item("fact/kept", 1), item("fact/old", 1), item("fact/gone", 1)];
   const base = items(kept, old, gone);
   const theirs = items(kept, item("fact/old", 2), item("decision/new", { yes: true }));
@@ -67,7 +67,7 @@ test("what only they changed is taken: a new item, another value, a retraction",
   );
 });
 
-test("what only we changed stays, and is not reported", () => {
+test("changes of ours alone stay, and are not reported", () => {
   const [a, b] = [item("fact/a", 1), item("fact/b", 1)];
   const ours = items(item("fact/a", 2), item("fact/c", 3));
   assert.deepEqual(fates(mergeItems(items(a, b), ours, items(a, b))), nothing);
@@ -82,7 +82,7 @@ test("the same change on both sides is silent, whatever the order of keys and th
   assert.deepEqual(fates(mergeItems(base, ours, theirs)), { ...nothing, same: ["fact/a", "fact/b"] });
 });
 
-test("what both changed to different things is a conflict, with all three", () => {
+test("different changes on both sides are a conflict, with all three values", () => {
   const base = items(item("fact/a", 1), item("fact/b", 1), item("fact/c", 1));
   const ours = items(item("fact/a", 2), item("fact/c", 2), item("fact/d", 1));
   const theirs = items(item("fact/a", 3), item("fact/b", 2), item("fact/d", 2));
@@ -264,7 +264,7 @@ test("merging is idempotent, and a side that did nothing brings nothing", () => 
   );
 });
 
-test("every change of theirs has its fate, and nothing of ours goes without their change", () => {
+test("every change of theirs has an outcome, and ours change only through theirs", () => {
   fc.assert(
     fc.property(threes, ([base, ours, theirs]) => {
       const merged = mergeItems(base, ours, theirs);

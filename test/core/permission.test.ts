@@ -35,7 +35,7 @@ describe("which rule decides", () => {
     });
   });
 
-  test("a deny wins wherever it stands, and is named with its reason", () => {
+  test("a deny wins wherever it is set, and is named with its reason", () => {
     const deny = on("deny", { name: "never", reason: "not here" });
     const expected = { rule: "deny", by: "never", reason: "not here" };
     assert.deepEqual(ruling({ agent: [on("allow"), deny], session: [on("allow")] }), expected);

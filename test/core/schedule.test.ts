@@ -58,7 +58,7 @@ test("a session that was opened to expire is due when it does, and a hold keeps 
   assert.deepEqual([expiryOf(held.state), dueOf(held.state)], [null, null]);
 });
 
-test("a deadline is a label that names a moment, and of equals the nearest goes first", () => {
+test("a deadline is a label with a time, and of equals the nearest comes first", () => {
   for (const [text, iso] of [
     ["2026-11-20", "2026-11-20T00:00:00.000Z"],
     ["2024-02-29T17:00", "2024-02-29T17:00:00.000Z"],

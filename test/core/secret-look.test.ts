@@ -28,7 +28,7 @@ test("the name of a field says that it is secret up to 64 characters, by its las
     assert.ok(!isTaken(field, "correct"), field);
 });
 
-test("an AWS key goes with its id when it ends within 160 characters behind it", () => {
+test("an AWS key is removed with its id when it ends within 160 characters behind it", () => {
   const id = "AKIAIOSFODNN7ABCDEFG";
   const key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYABCDEFGHIJ";
   const apart = (spaces: number): string => redactor.text(`${id}${" ".repeat(spaces)}${key}`);

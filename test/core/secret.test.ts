@@ -430,7 +430,7 @@ suite("what looks like a secret", () => {
   });
 });
 
-test("the text of a JSON value loses exactly what the value loses", () => {
+test("the text of a JSON value loses exactly the same as the value", () => {
   const redactor = holding("DB", value);
   const held = Object.values(forms).map((write) => write(value));
   const around = named.map((one) => one.slice(0, 3).join(""));
@@ -454,7 +454,7 @@ test("the text of a JSON value loses exactly what the value loses", () => {
   );
 });
 
-test("what this project says of itself, and what others say of theirs, is hardly ever taken for one", () => {
+test("ordinary text of this project and of others is hardly ever taken for a secret", () => {
   const redactor = makeRedactor();
   const root = join(import.meta.dirname, "..", "..");
   const count = (pattern: string) => {

@@ -11,7 +11,7 @@ const table: readonly Step[] = [
 ];
 const record = { type: "a.named", v: 1, body: 1, content: "hi" };
 
-test("a record goes through every step from its version to the one asked for", () => {
+test("a record passes every step from its version to the requested one", () => {
   assert.deepEqual(upcast(record, 1, table), { body: 1, content: "hi" });
   assert.deepEqual(upcast(record, 2, table), { body: { was: 1 }, content: "hi" });
   assert.deepEqual(upcast(record, 3, table), { body: { next: { was: 1 } }, content: { said: "hi" } });

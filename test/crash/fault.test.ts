@@ -107,7 +107,7 @@ test("when fsync fails nothing more is acknowledged, and the next open verifies"
   });
 });
 
-test("what a failed fsync left in doubt is written anew before the store is trusted", { skip }, async () => {
+test("data in doubt after a failed fsync is written anew before the store is trusted", { skip }, async () => {
   const { opening } = await plainRun(syncCalls);
   const path = rig.path();
   const inject = `${syncCalls}:error=EIO:when=${opening + 5}`;

@@ -120,7 +120,7 @@ suite("the compose file", () => {
     assert.equal(Compose.safeParse(odd).success, false);
   });
 
-  test("holds no secret: each comes from a file that is not kept in the repository", () => {
+  test("holds no secret: each comes from a file outside the repository", () => {
     const ignored = readFileSync(join(root, ".gitignore"), "utf8").split("\n");
     const asked = Object.entries({ ...database.environment, ...worker.environment })
       .filter(([name]) => /PASSWORD|KEY|TOKEN|SECRET/.test(name))
@@ -149,7 +149,7 @@ suite("the compose file", () => {
     assert.ok(worker.volumes.some((volume) => volume.endsWith(`:${lastOf(stages, "VOLUME")}`)));
   });
 
-  test("keeps what lasts in volumes, and asks for a PostgreSQL that Skein takes", () => {
+  test("keeps data in volumes, and requires a supported PostgreSQL", () => {
     const used = [...database.volumes, ...worker.volumes].map((volume) => volume.split(":")[0]);
     assert.deepEqual(new Set(used), new Set(Object.keys(compose.volumes)));
     const major = Number(database.image.split(":")[1]);

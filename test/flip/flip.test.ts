@@ -173,7 +173,7 @@ test("a bit flipped in the name of a type or actor is reported for every record 
   assert.ok(flips > 6, `${flips} flips`);
 });
 
-test("a bit flipped in a blob, or in what a log knows of its lineage, is reported", async (context) => {
+test("a flipped bit in a blob, or in the lineage of a log, is reported", async (context) => {
   const { seed, next } = chance(context);
   const cells = [
     { table: "blob_chunks", column: "bytes", where: "number = 0" },

@@ -129,7 +129,7 @@ for (const version of versions) {
   });
 }
 
-test("what today's program writes is the newest golden version; another needs another version", async () => {
+test("today's records equal the newest golden version; others need another version", async () => {
   const newest = versions.at(-1)!;
   const folder = join(scratch, "today");
   await writeGolden(folder);

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { hideKeys } from "../../src/model/hidden-key.ts";
 
-test("a key is hidden wherever it stands, and where a text was cut within it", () => {
+test("a key is hidden anywhere, also where a text was cut within it", () => {
   const keys = ["sk-one-secret", "sk-one-secret-longer", "short"];
   assert.equal(hideKeys("no sk-one-secret-longer, no sk-one-secret", keys), "no [key], no [key]");
   assert.equal(hideKeys("what came back: sk-one-sec…", keys), "what came back: [key]…");

@@ -366,7 +366,7 @@ describe("the configuration", () => {
   });
 });
 
-test("a provider that refuses the key says where the key goes", async () => {
+test("the error of a provider that refuses the key names where to set it", async () => {
   const server = createServer((_, response) => {
     response.writeHead(401, { "content-type": "application/json" });
     response.end('{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}');

@@ -143,7 +143,7 @@ describe("answers", () => {
     );
   });
 
-  test("a missing tool is reported with what to bind", async () => {
+  test("a missing tool is reported with the binding it needs", async () => {
     const { calls, text } = await turn("run ls -l and remember a is 1", { tools: sessionTools });
     assert.deepEqual(calls, [[fact("a", 1)]]);
     assert.match(text, /I am not offered the tool shell\. Bind a shell: skein bind ID shell --path \.$/);

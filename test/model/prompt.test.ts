@@ -83,7 +83,7 @@ test("blank texts are left out, and a message of nothing else says that it is em
   assert.deepEqual(messages, []);
 });
 
-test("a blank text with a signature is kept", async () => {
+test("a blank text with a signature is preserved", async () => {
   const metadata = { google: { thoughtSignature: "c2ln" } };
   const { messages } = await prompt("google", [modelSays({ type: "text", text: "", metadata })]);
   const content = [{ type: "text", text: "", providerOptions: metadata }];

@@ -59,7 +59,7 @@ suite("a proxy before PostgreSQL", { skip }, () => {
     await sql.end({ timeout: 0 });
   });
 
-  test("holds up what passes, or lets nothing pass at all", async () => {
+  test("delays traffic, or blocks it", async () => {
     await using proxy = await startProxy({ port: await serverPort() });
     const sql = client(proxy, await serverUrl(), 1);
     await sql`select 1`;

@@ -54,7 +54,7 @@ test("every reference in it leads somewhere", () => {
   }
 });
 
-test("what Spectral and Redocly ask for is there: items in every list, and a license", () => {
+test("items in every list and a license satisfy Spectral and Redocly", () => {
   const lists: string[] = [];
   const look = (value: unknown, where: string): void => {
     if (typeof value !== "object" || value === null) return;

@@ -54,7 +54,7 @@ test("the root loads no provider, driver, server, tool client or PostgreSQL code
   assert.ok(own.length <= ownMax, `the root loads ${own.length} modules of ours, at most ${ownMax}`);
 });
 
-test("a subpath loads what the values it exports need", async (t) => {
+test("a subpath loads only what its values need", async (t) => {
   for (const { subpath, file } of entryPoints().filter((one) => one.file.startsWith("src/entry/"))) {
     const { ms, modules } = await load(file);
     t.diagnostic(`import "skein${subpath.slice(1)}": ${modules.length} modules, ${Math.round(ms)} ms`);

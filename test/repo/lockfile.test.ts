@@ -34,7 +34,7 @@ test("npm ci takes the lockfile, and needs nothing that is not in it", async () 
   assert.equal(code, 0, stdout + stderr);
 });
 
-test("npm ci refuses a lockfile without what another platform needs", async () => {
+test("npm ci refuses a lockfile without the packages of other platforms", async () => {
   const [foreign = ""] =
     Object.entries(lockfile.packages).find(([, { os }]) => os !== undefined && !os.includes("linux")) ?? [];
   const { [foreign]: _, ...others } = lockfile.packages;

@@ -6,7 +6,7 @@ import { assertKept, assertTells, readSources } from "./source.ts";
 const path = "src/runtime/a.ts";
 const ofServer = () => readSources("src").filter(({ path: one }) => !one.startsWith("src/console/"));
 
-test("what a module keeps says why it may", () => {
+test("module state gives its reason", () => {
   assertKept(ofServer(), moduleState);
   assertTells(moduleState, {
     path,

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { cyclesOf, roomRule, rooms } from "./rooms.ts";
 import { assertKept, assertTells, readSources, root } from "./source.ts";
 
-test("rooms of the runtime import only what the table allows", () => {
+test("rooms of the runtime import only as the table allows", () => {
   assertKept(readSources("src/runtime"), roomRule);
 });
 

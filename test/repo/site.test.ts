@@ -36,7 +36,7 @@ suite("the docs site", () => {
     for (const file of globSync("{docs/adr/*.md,examples/*.ts}", { cwd: root })) page(slugOf(file));
   });
 
-  test("every page has a title, a lead that says what the reader can do, and the navigation", () => {
+  test("every page has a title, a lead with its use, and the navigation", () => {
     for (const { pages } of nav)
       for (const { file, can } of pages) {
         const html = page(slugOf(file));
@@ -75,7 +75,7 @@ suite("the docs site", () => {
   });
 });
 
-test("a broken link, a broken anchor and what the content security policy forbids are found", () => {
+test("broken links, broken anchors and content against the security policy are found", () => {
   const html = (body: string) => `<main id="content">${body}</main>`;
   const good = new Map([
     ["index.html", html('<a href="a/b.html#x">b</a> <a href="/">console</a> <a href="https://x.org">x</a>')],

@@ -46,7 +46,7 @@ test("a body has its time in all, however much comes", () => {
   assert.equal(late.length, 2);
 });
 
-test("bytes have time for as long as they keep the pace, and while it is we who do not read", () => {
+test("uploads have time while they keep the pace, and while the server does not read", () => {
   const { after, arrivals, request, late } = slowly({ "transfer-encoding": "chunked" });
   arrivals.pace(request);
   for (let part = 0; part < 100; part++) after(requestMs - 1, pace);

@@ -96,7 +96,7 @@ test("a secret is compared in constant time, also for an unknown token", async (
   }
 });
 
-test("a token allows what its scopes say", async () => {
+test("a token allows what its scopes allow", async () => {
   await using place = gated();
   const { authorizer, engine } = place;
   const table: Record<string, string[]> = {};
@@ -117,7 +117,7 @@ test("a token allows what its scopes say", async () => {
   });
 });
 
-test("the token says which tenant it is, and who acts", async () => {
+test("the token determines tenant and actor", async () => {
   await using place = gated();
   const { authorizer, engine, other } = place;
   const ours = await engine.addToken({ scopes: ["write"] });
@@ -226,7 +226,7 @@ test("requests without a valid token are rate limited by address, others are not
   assert.equal(codeOf(await authorizer.authorize(elsewhere, read)), "unauthorized");
 });
 
-test("a page logs in once; its cookie opens what the token opens, to its own pages only", async () => {
+test("a page logs in once; its cookie has the rights of the token, for its own pages only", async () => {
   await using place = gated();
   const { authorizer, engine } = place;
   const { token, principal, id } = await engine.addToken({ scopes: ["write", "read"] });

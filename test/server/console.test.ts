@@ -83,7 +83,7 @@ test("scripts are sent as small as the browser takes them; pictures as they are"
   assert.deepEqual([shown.encoding, new Uint8Array(shown.bytes)], [undefined, picture]);
 });
 
-test("what never changes is kept for ever; of the rest a browser asks whether it has changed", async () => {
+test("immutable files are cached for ever; browsers revalidate the rest", async () => {
   await using place = await served({ page });
   const { url } = place.server;
   const asset = await asks(`${url}/assets/app-1a2b.js`);

@@ -132,7 +132,7 @@ function spoiled(schema: Schema, params: Readonly<Record<string, unknown>>, turn
   return { params: { ...params, unheardOf: "x" }, field: "unheardOf" };
 }
 
-test("every operation takes what its description says, refuses the rest, and answers so", async () => {
+test("every operation accepts its description, refuses the rest, and answers accordingly", async () => {
   const folder = mkdtempSync(join(tmpdir(), "skein-test-"));
   try {
     await using place = await served();

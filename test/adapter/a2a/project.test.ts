@@ -30,7 +30,7 @@ const outcomeOf = ({ status, artifacts }: Task): unknown => ({
     .filter((line) => !line.endsWith(": ")),
 });
 
-test("wherever a client joins a task, it ends with what the log alone gives", async () => {
+test("wherever a client joins a task, it ends with the same result, from the log alone", async () => {
   await fc.assert(
     fc.asyncProperty(turnPlan, fc.nat(), async (plan, at) => {
       const { updates, log } = makeTurn(plan);

@@ -109,7 +109,7 @@ test("another connection loads the conversation in order, and resumes without it
   });
 });
 
-test("two editors on one session: each sees what the other one asks", async (t) => {
+test("two editors on one session: each sees the other's questions", async (t) => {
   const cwd = folderOf(t);
   await using engine = engineWith(scripted(["Hello."]));
   await editing(engine, async (one) => {

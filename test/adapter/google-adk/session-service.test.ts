@@ -196,7 +196,7 @@ const step = fc.record({
   page: fc.record({ limit: fc.nat(3), page: fc.integer({ min: 1, max: 2 }) }),
 });
 
-test("random calls give what the kit's own service gives", { skip: longOnly }, async () => {
+test("random calls return the same as the kit's own service", { skip: longOnly }, async () => {
   const { BaseSessionService, InMemorySessionService } = await loadKit();
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {

@@ -145,7 +145,7 @@ test("killed in mid-turn, the input is kept and another process finishes the tur
   );
 });
 
-test("nothing but the protocol stands on standard output, and bad lines do no harm", async (t) => {
+test("standard output carries only the protocol, and bad lines do no harm", async (t) => {
   const program = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
   const child = spawn(process.execPath, [program, "mcp", "--store", storeFor(t)], {
     stdio: ["pipe", "pipe", "pipe"],

@@ -120,7 +120,7 @@ async function take(
   });
 }
 
-test("random operations give what the SDK's memory session gives", async () => {
+test("random operations return the same as the SDK's memory session", async () => {
   await using engine = await inMemory();
   let round = 0;
   await fc.assert(

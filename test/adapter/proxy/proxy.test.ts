@@ -286,7 +286,7 @@ test("secrets are redacted in the log, and forwarded unchanged", async () => {
   assert.doesNotMatch(JSON.stringify(await eventsOf(place, session)), new RegExp(secret));
 });
 
-test("long histories, huge texts and images are kept; what has no place is named", async () => {
+test("long histories, huge texts and images are stored; content without a place is named", async () => {
   await using place = await proxied();
   const many = Array.from({ length: 2_400 }, (_, at) =>
     at % 2 === 0 ? user(`u${at}`) : assistant(`a${at}`),

@@ -23,7 +23,7 @@ test("every request of an arbitrary life is one that its provider accepts", asyn
   for (const model of models) assert.ok((seen.get(model) ?? 0) > numRuns / 20, JSON.stringify([...seen]));
 });
 
-test("wherever a life stands, and whatever was erased of it, every model can be asked next", async () => {
+test("at any point of any history, whatever was erased, every model can be called next", async () => {
   await fc.assert(
     fc.asyncProperty(moves(60), fc.nat(), async (given, pick) => {
       const life = await live(given);

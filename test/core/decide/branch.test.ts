@@ -136,7 +136,7 @@ test("a rewind that queued inputs again can itself be undone", () => {
   ]);
 });
 
-test("a fork that goes back before its beginning lists its own inputs only", () => {
+test("a fork at a position before its beginning lists only its own inputs", () => {
   const child = taken()
     .branch(childId)
     .when(fork())

@@ -186,7 +186,7 @@ test("a reason is stored as content, and without a reason the record has none", 
   }
 });
 
-test("what woke a session is in the event", () => {
+test("the cause of a wake-up is in the event", () => {
   const sleeping = given().when({ do: "sleep" });
   assert.deepEqual(sleeping.brings({ do: "wake", by: "time" }), [
     { type: "session.woken", body: { by: "time" } },
@@ -206,7 +206,7 @@ const inTurn = (): Given =>
     .and("tool.started", { call: "a", attempt: 1 })
     .and("tool.settled", { call: "c", status: "ok" });
 
-test("cancelling ends the turn: what ran is unknown, what waited is skipped, the hash is true", () => {
+test("cancelling ends the turn: running calls are unknown, waiting ones skipped, the hash is right", () => {
   const drafts = inTurn().brings({ do: "cancel" });
   const hash = (drafts[2]?.body as { mindHash?: string } | undefined)?.mindHash;
   assert.deepEqual(drafts, [

@@ -69,7 +69,7 @@ test("a merge is its items and then the note, which is their cause", () => {
   assert.equal(mind.toSeq, 5);
 });
 
-test("what does not fit into one append comes without the note, and then with it", () => {
+test("a merge too large for one append is written without the note, then with it", () => {
   const first = given().when(merge([record("a"), record("b")], {}));
   assert.deepEqual(
     first.records.slice(1).map(({ type, cause }) => [type, cause]),

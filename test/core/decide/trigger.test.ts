@@ -31,7 +31,7 @@ const fire = (more: object = {}): Command => ({
   ...more,
 });
 
-test("a session is opened with what wakes it, in its first append", () => {
+test("a session is opened with its triggers in the first append", () => {
   const setting = {
     name: "cron",
     kind: "cron",
@@ -54,7 +54,7 @@ test("a session is opened with what wakes it, in its first append", () => {
   assert.equal(empty(sessionId).refusal(open).code, "invalid");
 });
 
-test("a time fires once: for another who noticed it too, it is a conflict", () => {
+test("a time fires once: for a second worker it is a conflict", () => {
   const log = timed().when({ do: "sleep" });
   assert.deepEqual(types(log, fire()), ["trigger.fired", "session.woken", "input.received"]);
   const fired = log.when(fire());
@@ -107,7 +107,7 @@ test("a session that sleeps for named triggers wakes for those only", () => {
   ]);
 });
 
-test("what fires in the turn that goes to sleep wakes it as soon as the turn has ended", () => {
+test("a trigger that fires in the turn before a sleep wakes the session after the turn", () => {
   const turn = timed()
     .when({ do: "begin", inputs: [] })
     .when({ do: "sleep", triggers: ["tick"] });
@@ -127,7 +127,7 @@ const receive = (more: object = {}): Command => ({
   ...more,
 });
 
-test("a message fires the triggers that it fits, and wakes who waits for one of them", () => {
+test("a message fires matching triggers, and wakes sessions that wait for one of them", () => {
   const listening = given()
     .when({ do: "trigger", name: "rates", kind: "message", spec: {}, topic: "rates" })
     .when({ do: "trigger", name: "peer", kind: "message", spec: {}, from: other });

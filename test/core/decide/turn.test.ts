@@ -117,7 +117,7 @@ test("a session tool and its result are one append; a refusal is its result", ()
   assert.deepEqual(only?.body, { call: "a", status: "error" });
 });
 
-test("a late result of a settled call is kept as evidence and changes nothing", () => {
+test("a late result of a settled call is stored as evidence and changes nothing", () => {
   const open = given()
     .when(begin)
     .when(request())

@@ -66,7 +66,7 @@ test("two positions of a session: how it stands, what it knows", async () => {
   assert.deepEqual(brief(await session.diff(5, 5)), { state: [], items: [], removed: [], added: [] });
 });
 
-test("two sessions: what each said since they were the same, and what each would be sent", async () => {
+test("two sessions: the transcript of each since they diverged, and both contexts", async () => {
   const script = scripted(["one", [use("scratch", { key: "k", value: 1 })], "two", "three"]);
   await using engine = engineWith(script);
   const a = await engine.open({ objective: "o" });

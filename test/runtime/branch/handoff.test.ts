@@ -214,7 +214,7 @@ test("after a crash between handoff and next session nothing is lost and nothing
   assert.equal(await loadedFrom(next), `${session.id}@${seq}`);
 });
 
-test("what may not be written to is handed off all the same", async () => {
+test("sessions that cannot be written to are handed off all the same", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "Fix login" });
   await session.record("task", "tests", "Write tests");
@@ -332,7 +332,7 @@ test("without money for a model the handoff is written without one", async () =>
   await assert.rejects(session.handoff({ model: "" }), { code: "invalid" });
 });
 
-test("the offline model says in sentences what the lists say", async () => {
+test("the offline model puts the lists into sentences", async () => {
   const world = realWorld();
   const models = async () => ({
     byDefault: "offline/offline",
@@ -425,7 +425,7 @@ test("a turn with calls: waiting, failed and answered calls appear in the handof
   assert.match((await handoffIn(next)).text, /The call of pay waits for approval/);
 });
 
-test("the next session reads what a pointer leads to, and no other session", async () => {
+test("the next session reads the target of a pointer, and no other session", async () => {
   const script = scripted([
     (call) => {
       const [, session, seq] = /\[(\w+)@(\d+)\] rounding/.exec(JSON.stringify(call.parts)) ?? [];

@@ -279,7 +279,7 @@ suite("the common ancestor", { concurrency: true }, () => {
     assert.deepEqual(report.base, { session: b.id, seq: 2 });
   });
 
-  test("of strangers is empty: what both have is a conflict, unless it is the same", async () => {
+  test("of unrelated sessions is empty: equal keys conflict, unless the values are equal", async () => {
     await using place = inMemory();
     const a = await place.engine.open({ objective: "a" });
     const b = await place.engine.open({ objective: "b" });

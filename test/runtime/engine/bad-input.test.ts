@@ -55,7 +55,7 @@ async function assertRefused(
   assert.deepEqual(await session.head(), before, what);
 }
 
-test("what would not come back from the log as it went in is refused everywhere", async () => {
+test("values that would not survive the log are refused everywhere", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   for (const [what, value] of Object.entries(unholdable)) {
@@ -73,7 +73,7 @@ test("what would not come back from the log as it went in is refused everywhere"
   assert.equal((await place.engine.sessions()).rows.length, 1);
 });
 
-test("what holds comes back as it went in, at the edge of depth too", async () => {
+test("valid values survive the log, at the edge of depth too", async () => {
   await using place = await inFile();
   const session = await place.engine.open({ objective: "o" });
   const values = [
@@ -277,7 +277,7 @@ test("a priority and the name of an agent are refused in words that people know"
   });
 });
 
-test("an actor is made of what a header may hold", async () => {
+test("an actor has only characters that a header may hold", async () => {
   await using place = inMemory();
   for (const actor of ["", "user:ü", "a\nb", "x".repeat(201)]) {
     const engine = new Engine({ store: place.store, world: place.world, actor });

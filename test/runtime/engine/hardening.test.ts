@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { openEngine } from "../../../src/index.ts";
 import { newPath } from "../place.ts";
 
-test("a rebuild goes past a log that cannot be read, and nothing leaves the list", async () => {
+test("a rebuild skips an unreadable log, and no session leaves the list", async () => {
   const { path, remove } = newPath();
   const engine = await openEngine({ store: path });
   const broken = await engine.open({ objective: "broken" });

@@ -26,7 +26,7 @@ const noCost = {
   unconfirmedNanoUsd: 0,
 };
 
-test("a state shows what the session is, with the contents that exist", async () => {
+test("a state shows the session with its existing contents", async () => {
   await using place = inMemory();
   const session = await place.engine.open({
     objective: "Fix login",

@@ -77,7 +77,7 @@ test(
   },
 );
 
-test("an embedded store goes by the clock of its file system", async (t) => {
+test("an embedded store uses the clock of its file system", async (t) => {
   const { path, remove } = newPath();
   const first = await sqliteStore({ path, world: real, workspace, clock: "files" });
   const id = await closedSession(first);

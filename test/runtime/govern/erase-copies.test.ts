@@ -185,7 +185,7 @@ test("memory of an erased item is a copy, also in sessions that carry it", async
   assert.doesNotMatch(JSON.stringify(await all(later.events())), /fortytwo/);
 });
 
-test("memory is forgotten for good: all its versions go, and where else it stands is listed", async () => {
+test("memory is forgotten for good: all its versions, and remaining copies are listed", async () => {
   await using place = await inFile();
   const { engine, store } = place;
   const session = await engine.open({ objective: "the rate of apples" });
@@ -304,7 +304,7 @@ test("a binding named after its path is reported, and can no longer be used", as
   ]);
 });
 
-test("what a fork has from its parent is the parent's, and the fork does not lose it to itself", async () => {
+test("inherited content is the parent's, and the fork is not its own copy", async () => {
   await using place = inMemory();
   const root = await place.engine.open({ objective: "o" });
   await root.append("fortytwo apples");

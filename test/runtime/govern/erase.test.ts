@@ -79,7 +79,7 @@ test("erasure removes contents and salts, and nothing else", async () => {
   assert.deepEqual([verified.ok, verified.erased, verified.erasedBytes], [true, 3, bytes]);
 });
 
-test("without positions all goes but who erased it and why, and doing it again changes nothing", async () => {
+test("without positions everything is erased but the erasure's author and reason; repeating changes nothing", async () => {
   await using place = inMemory();
   const session = await spoken(place);
   assert.equal((await session.erase({ reason: "asked for" })).records, 5);
@@ -206,7 +206,7 @@ test("a later fork records the erasures, also when its parent is deleted", async
   assert.deepEqual(await goneIn(next), [2, 3]);
 });
 
-test("what does not fit one append takes several, and each says no more than is so", async () => {
+test("an erasure too large for one append takes several, and each record is accurate", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   const inputs = Array.from({ length: 999 }, (_, place) => `input ${place}`);

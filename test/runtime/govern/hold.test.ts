@@ -6,7 +6,7 @@ import { bundleOf, inPieces } from "../transfer/bundled.ts";
 import { all, inMemory } from "../place.ts";
 import { twoInMemory } from "../two-stores.ts";
 
-test("a hold stands until it is lifted, and both say why", async () => {
+test("a hold applies until it is lifted, and both give the reason", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   await session.hold("case 4711", { reason: "asked for by the court" });

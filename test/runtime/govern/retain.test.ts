@@ -64,7 +64,7 @@ test("a session idles, expires, is archived and deleted, each when its time has 
   assert.equal((await engine.verify()).ok, true);
 });
 
-test("what expires says by which policy and why, and a session's own wish is one", async () => {
+test("an expiry names its policy and reason; a session's own setting is one", async () => {
   await using place = inMemory();
   const { engine, world } = place;
   const own = await engine.open({ objective: "Short", expiresAfterIdleMs: 60_000 });
@@ -299,7 +299,7 @@ test("the write-ahead log does not count as growth of the store", async () => {
   assert.ok(Number(bytesBefore) > 0 && grown < 100_000, `${bytesBefore} to ${bytesAfter} bytes`);
 });
 
-test("deleting leaves what living forks share, and gives the rest back", { skip: noFile() }, async () => {
+test("deleting leaves the shared part of living forks, and frees the rest", { skip: noFile() }, async () => {
   await using place = await inFile();
   const { engine, store, world } = place;
   const parent = await engine.open({ objective: "Parent", labels: { env: "test" } });
@@ -323,7 +323,7 @@ test("deleting leaves what living forks share, and gives the rest back", { skip:
   assert.deepEqual(JSON.parse(deleted!.content!), { reason });
 });
 
-test("a dry run reports what the run would do, and changes nothing", { skip: noFile() }, async () => {
+test("a dry run reports the actions of the run, and changes nothing", { skip: noFile() }, async () => {
   await using place = await inFile();
   const { engine, store, world, path } = place;
   const match = { labels: { env: "test" } };

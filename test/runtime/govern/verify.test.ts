@@ -196,17 +196,21 @@ test("a store whose head is not its last record is reported", async () => {
   assert.deepEqual(await problemWith({ seq: 5 }), ["3: the log ends here; its head says 5"]);
 });
 
-test("what a fork shares is verified with it once its parent is deleted", { skip: noFile() }, async () => {
-  const { place, id, fork } = await filled();
-  await place.engine.delete(id);
-  const { whole } = await after(
-    place,
-    fork,
-    "UPDATE records SET content = upper(content) WHERE log = 1 AND seq = 2",
-  );
-  assert.deepEqual([whole.firstBad?.session, whole.firstBad?.seq], [fork, 2]);
-  await place[Symbol.asyncDispose]();
-});
+test(
+  "the shared part of a fork is verified with it once its parent is deleted",
+  { skip: noFile() },
+  async () => {
+    const { place, id, fork } = await filled();
+    await place.engine.delete(id);
+    const { whole } = await after(
+      place,
+      fork,
+      "UPDATE records SET content = upper(content) WHERE log = 1 AND seq = 2",
+    );
+    assert.deepEqual([whole.firstBad?.session, whole.firstBad?.seq], [fork, 2]);
+    await place[Symbol.asyncDispose]();
+  },
+);
 
 test("verify changes nothing, and reports wrong arguments", async () => {
   await using place: Place = inMemory();

@@ -36,7 +36,7 @@ test("a change is written only if the session is where it was expected", async (
   assert.equal((await session.head()).seq, 3);
 });
 
-test("of two calls with one key the second finds what the first has made", async () => {
+test("of two calls with one key the second gets the result of the first", async () => {
   await using place = inMemory();
   const { engine } = place;
   const asking = (): Engine => internalsOf(engine).forRequest({ key: "k" });

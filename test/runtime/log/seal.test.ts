@@ -46,7 +46,7 @@ test("a content is stored as JSON under a salt, and an event without one has non
   assert.deepEqual([bare.content, bare.turn, bare.cause, bare.actor], [null, null, null, "system"]);
 });
 
-test("what JSON cannot hold is refused, in bodies and contents", () => {
+test("values that JSON cannot hold are refused, in bodies and contents", () => {
   for (const value of [new Date(0), { a: "\0" }, { a: "\uD800" }, { a: Infinity }, { toJSON: () => 1 }])
     for (const event of [{ body: { value } }, { content: { value } }])
       assert.throws(() => one(event), { code: "invalid" });

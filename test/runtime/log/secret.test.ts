@@ -171,7 +171,7 @@ test("a word of the catalog may be a secret, and the session still continues", a
   assert.deepEqual((await all(session.events({ types: ["turn.ended"] }))).length, 1);
 });
 
-test("model and tools get what the log holds, and every context is rebuilt from it", async () => {
+test("model and tools see the redacted log, and every context is rebuilt from it", async () => {
   const got: unknown[] = [];
   const tool = defineTool({
     name: "take",
@@ -280,7 +280,7 @@ test("an image with a secret is not stored, and the model gets a note", async ()
   assert.deepEqual(await contentsOf(session, "tool.settled"), [{ output }]);
 });
 
-test("a file version with a secret is not kept, and a rewind says that it cannot be put back", async () => {
+test("a file version with a secret is not stored, and a rewind reports that it cannot be restored", async () => {
   using place = folder();
   const path = join(place.path, "app.env");
   const named = join(place.path, flat);
@@ -348,7 +348,7 @@ test("a bundle with a registered secret is refused by its position; a move is no
   );
 });
 
-test("a blob of a bundle is looked at before any of it is kept", async () => {
+test("a blob of a bundle is checked before any of it is stored", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
   const session = await a.engine.open({ objective: "With a file" });

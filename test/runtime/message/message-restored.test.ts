@@ -75,7 +75,7 @@ test("a message whose number was used before the restore is received", async () 
   ]);
 });
 
-test("what waited in the outbox of the backup and had arrived since is not received twice", async () => {
+test("messages that had arrived since the backup are not received twice", async () => {
   await using place = await pair();
   const to = await place.receiver.open({ objective: "receives" });
   const from = await place.restarted().open({ objective: "sends" });

@@ -426,7 +426,7 @@ for (const [name, make] of [
   });
 }
 
-test("five who send to one another at once: each pair in order, none lost, none twice", async () => {
+test("five senders to one another at once: each pair in order, none lost, none twice", async () => {
   await using place = inMemory();
   const { engine } = place;
   const sessions = await Promise.all(Array.from({ length: 5 }, () => engine.open({ objective: "x" })));

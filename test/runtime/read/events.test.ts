@@ -124,7 +124,7 @@ test("a follower in another process has each event within 50 ms at the median, a
   remove();
 });
 
-test("what makes no sense is refused before anything is read", async () => {
+test("invalid arguments are refused before anything is read", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   const wrong: readonly (readonly [object, RegExp])[] = [

@@ -72,7 +72,7 @@ test("sums by tool, project, model and week count a branch once and leave out pa
   ]);
 });
 
-test("what a tool added to an exported session counts as a session of that tool", async () => {
+test("turns that a tool added to an exported session count for that tool", async () => {
   await using place = await inFile();
   const library = new Engine({ store: place.store, world: place.world });
   const native = await library.open({ objective: "Rates" });

@@ -22,7 +22,7 @@ function stand() {
   return { ask, begun, end };
 }
 
-test("two run at once, the others wait in order, behind those who have none running", async () => {
+test("two queries run at once, the others wait in order, new callers first", async () => {
   const { ask, begun, end } = stand();
   const one = ["a1", "a2", "a3", "a4"].map((name) => ask(name, "a"));
   const other = ask("b1", "b");

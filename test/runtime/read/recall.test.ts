@@ -149,7 +149,7 @@ test("records, items and matches that do not fit into one result are read on", a
   assert.match(found ?? "", /more than 20 records have these words/);
 });
 
-test("what is not there is refused with how to find what is", async (t) => {
+test("a missing entry is refused with a way to find others", async (t) => {
   const path = join(folderOf(t), "a.md");
   writeFileSync(path, "# Rates\nx\n# Terms\ny\n");
   const asked = [

@@ -23,7 +23,7 @@ const idle = {
   dueMs: null,
 };
 
-test("a session that does nothing is listed whole, with how it stands", async () => {
+test("an idle session is listed whole, with its status", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o", name: "n", labels: { team: "hr" } });
   const { rows, cursor } = await place.engine.sessions();
@@ -48,7 +48,7 @@ test("a session that does nothing is listed whole, with how it stands", async ()
   assert.equal((await place.engine.sessions()).rows[0]?.waitingFor, null);
 });
 
-test("one that has something to do waits for a worker; one that is run names who does it", async () => {
+test("a session with work waits for a worker; a running one names its process", async () => {
   await using place = inMemory();
   const { engine } = place;
   const waits = await engine.open({ objective: "waits" });

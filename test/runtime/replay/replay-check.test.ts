@@ -59,7 +59,7 @@ const lying = (store: Store, change: (record: Bodied) => Partial<Bodied>): Store
   });
 type Bodied = Pick<StoredRecord, "seq" | "body" | "content">;
 
-test("what does not come out as recorded is listed with its position", async () => {
+test("differences from the recording are listed with their position", async () => {
   const store = newStore();
   const { session } = await lived(store);
   const events = await all(session.events());

@@ -168,7 +168,7 @@ test("live: unrecorded calls run only if they read", async () => {
   await engine.close();
 });
 
-test("a position in the middle of a turn stands for the beginning of that turn", async () => {
+test("a position in the middle of a turn means the beginning of that turn", async () => {
   const { engine, session } = await lived({ "test/one": [...once, ...once.slice(3)] });
   const [, second] = await all(session.events({ types: ["turn.started"] }));
   const report = await session.replay({ from: second!.seq + 2 });
@@ -337,7 +337,7 @@ test("an aborted replay leaves no turn open, and reports the turns it ran", asyn
   await engine.close();
 });
 
-test("what makes no sense is refused, and leaves no fork", async () => {
+test("invalid arguments are refused, and leave no fork", async () => {
   const { engine, session } = await lived({ "test/one": once });
   const { seq } = await session.head();
   await assert.rejects(session.replay({ from: seq }), { code: "refused", message: /has no input after/ });

@@ -389,7 +389,7 @@ test("a webhook of a template is called by the same token after the move", async
   await assert.rejects(b.engine.webhook(`${token}x`), { code: "not-found" });
 });
 
-test("a copy goes as a copy, and what lives elsewhere stays there", async () => {
+test("a copy moves as a copy, and sessions that live elsewhere stay", async () => {
   await using homes = twoInMemory();
   await using others = twoInMemory();
   const { a, b } = homes;

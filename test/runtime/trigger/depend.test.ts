@@ -188,7 +188,7 @@ test("circles, unknown sessions and triggers that say nothing are refused when t
   await a.trigger("x", end(c.id));
 });
 
-test("a chain of sessions runs one after the other, each with what the one before leaves", async () => {
+test("a chain of sessions runs in order, each with the handoff of the one before", async () => {
   await using engine = await open();
   const first = await engine.open({ objective: "0", model });
   const chain = [first];

@@ -48,7 +48,7 @@ async function watching(engine: Engine, root: string, given: Partial<TriggerSpec
   return session;
 }
 
-test("a change wakes the session that waits for it, with a list of what changed", async () => {
+test("a change wakes the sleeping session, with a list of the changes", async () => {
   using folder = makeFolder();
   writeFileSync(folder.at("a.md"), "one");
   writeFileSync(folder.at("gone.md"), "old");
@@ -91,7 +91,7 @@ test("a touch, and a change undone at once, do not fire; undone later it fires t
   assert.equal(await lastCause(session, "seen"), first);
 });
 
-test("what changed while nothing ran is found, once by two workers, and named if it was kept", async () => {
+test("changes without a worker are found, once by two workers, and named if the list was stored", async () => {
   using folder = makeFolder();
   writeFileSync(folder.at("a"), "A");
   await using engine = await open();

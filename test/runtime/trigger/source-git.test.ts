@@ -57,7 +57,7 @@ const short = (id: string): string => id.slice(0, 10);
 const commits = async (session: Session): Promise<string[]> =>
   (await firedOf(session)).map(({ digest }) => digest.slice(0, 40));
 
-test("a commit fires, on whatever is checked out; what moved while nothing ran is found", async () => {
+test("a commit fires, on any branch; a move without a worker is found", async () => {
   using repository = makeRepository();
   const { path, git, commit, first } = repository;
   await using engine = await open();
@@ -134,7 +134,7 @@ test("checking out another branch is reported as a checkout, not as a forced mov
   assert.match((await firedOf(session)).at(-1)?.text ?? "", /feature of .* moved, .* by force/);
 });
 
-test("with paths only what touches them counts, over any number of commits and over a rewrite", async () => {
+test("with paths only commits that touch them count, over any number and over a rewrite", async () => {
   using repository = makeRepository();
   const { path, git, commit } = repository;
   await using engine = await open();

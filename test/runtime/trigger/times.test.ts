@@ -56,7 +56,7 @@ test("a time that the autumn has twice comes once, the first time", () => {
   ]);
 });
 
-test("what goes by every hour goes by every hour that there is", () => {
+test("hourly expressions fire in every hour that exists", () => {
   const spring = times(cron("0 * * * *", "Europe/Berlin"), "2026-03-28T23:30Z", 4);
   assert.deepEqual(spring, [
     "2026-03-29T00:00Z",

@@ -45,7 +45,7 @@ async function typesOf(session: Session): Promise<string[]> {
   return types;
 }
 
-test("a session is opened with what wakes it, named by its kind or as it is called", async () => {
+test("a session is opened with triggers, named by their kind or by name", async () => {
   await using engine = await open();
   const session = await engine.open({
     objective: "November payroll run",
@@ -121,7 +121,7 @@ test("an invalid trigger is refused when it is set, and nothing is written", asy
   assert.deepEqual(await typesOf(session), ["session.opened"]);
 });
 
-test("a message wakes who sleeps for it, and not who sleeps for something else", async () => {
+test("a message wakes sessions that sleep for it, and no others", async () => {
   await using engine = await open();
   const [from, stranger] = [
     await engine.open({ objective: "From" }),

@@ -93,7 +93,7 @@ test("two interrupts cost what the provider reported, and leave the budget", asy
   assert.equal((await session.context({ atSeq: seq })).matches, true);
 });
 
-test("a stream that breaks off is settled, tried again, and its text is kept in the log alone", async () => {
+test("a broken stream is settled and retried, and its text is in the log alone", async () => {
   const script = streaming([usage, text("Half"), new ModelError("dropped", "the stream ended")], []);
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "Rates" });
@@ -134,7 +134,7 @@ test("a call whose turn is cancelled is settled by its runner", async () => {
   assertUnheard(unconfirmedNanoUsd, 1);
 });
 
-test("no secret is kept in interrupted text", async () => {
+test("interrupted text has no secret", async () => {
   const key = `sk-ant-api03-${"a1B2".repeat(20)}`;
   const script = streaming([usage, text("The key is "), text(key), text(".")], []);
   await using engine = engineWith(script);

@@ -69,7 +69,7 @@ test("the same outcome again changes nothing, and another one is refused", async
   assert.equal((await settledOf(session)).length, 1);
 });
 
-test("two processes settle one call at the same time, and one outcome is kept", async () => {
+test("two processes settle one call at the same time, and one outcome is recorded", async () => {
   await using place = await inFile();
   const script = scripted(lines);
   const tools = async () => makeToolSource({ world: place.world, tools: [order] });
@@ -92,7 +92,7 @@ test("two processes settle one call at the same time, and one outcome is kept", 
   await other.close();
 });
 
-test("after the deadline the outcome is unknown, and a later result is kept as evidence", async () => {
+test("after the deadline the outcome is unknown, and a later result is stored as evidence", async () => {
   const world = madeWorld();
   const store = kind().store({ world, workspace });
   const script = scripted(lines);

@@ -133,7 +133,7 @@ test("parallel calls leave one history, in any order", async () => {
   assert.deepEqual(await pictureOf(root), after);
 });
 
-test("what an interrupted command had done is kept, too", async () => {
+test("the changes of an interrupted command are stored, too", async () => {
   await using place = await open([[use("shell", { command: "printf 1 > a; sleep 30" })], "Done."]);
   const { session, root } = place;
   const { seq } = await session.head();
@@ -171,7 +171,7 @@ test("files stay as they are while the session runs, after unbinding, and withou
   assert.deepEqual(await pictureOf(root), {});
 });
 
-test("what a call had changed when its process died is written down by the next run", async () => {
+test("changes of a call whose process died are recorded by the next run", async () => {
   await using place = await open([[use("write_file", { path: "c", text: "3" })], "Done."]);
   const { session, root } = place;
   await writeFile(join(root, "a"), "1");

@@ -52,7 +52,7 @@ async function resultsFrom(tools: readonly OuterTool[]): Promise<Result[]> {
 const tool = (name: string, run: () => Promise<unknown>, effect?: "read"): OuterTool =>
   defineTool({ name, description: name, input: z.object({}), run, ...(effect && { effect }) });
 
-test("an MCP structure over 1 MiB is kept as a blob, also of an unsafe call", async () => {
+test("an MCP structure over 1 MiB is a blob, also of an unsafe call", async () => {
   const script = scripted([[use("srv_structure", {})], "Stored."]);
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "Store", bind: [mcp] });
@@ -69,7 +69,7 @@ test("an MCP structure over 1 MiB is kept as a blob, also of an unsafe call", as
   assert.equal((await session.verify()).ok, true);
 });
 
-test("an MCP image is kept once, and its base64 is in no text", async () => {
+test("an MCP image is stored once, and its base64 is in no text", async () => {
   const script = scripted([[use("srv_media", {})], "A picture."]);
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "Look", bind: [mcp] });
@@ -165,7 +165,7 @@ test("an image too large for providers is stored, and the model gets the reason"
   assert.equal(result?.blocks?.[0]?.type, "file");
 });
 
-test("a probe's large output is kept as a blob", async () => {
+test("a probe's large output is a blob", async () => {
   const runs: string[] = [];
   const probing = defineTool({
     name: "pay",

@@ -169,7 +169,7 @@ test("a budget suspends the session with its reason, and a higher one resumes it
   assert.equal((await session.run()).status, "open");
 });
 
-test("a small budget of tokens or money shortens what may come back, and is never overdrawn", async () => {
+test("a small budget of tokens or money shortens the answer, and is never overdrawn", async () => {
   const script = scripted([{ blocks: [say("Yes.")], usage: { inputTokens: 900, outputTokens: 60 } }]);
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "Spend", budget: { tokens: 4_000, usd: 0.02 } });
@@ -286,7 +286,7 @@ test("tools that throw, hang, give back too much or no JSON are errors to the mo
   assert.equal((await session.state()).status, "open");
 });
 
-test("a long output is kept whole, and recall reads the rest of it", async () => {
+test("a long output is stored whole, and recall reads the rest", async () => {
   const text = Array.from({ length: 20_000 }, (_, line) => `line ${line}`).join("\n");
   const tool = defineTool({
     name: "dump",

@@ -36,7 +36,7 @@ async function answered(usage: unknown) {
   return { status, cost, usage: (bodies[0] as { usage: TokenUsage & { estimated?: boolean } }).usage };
 }
 
-test("an answer is kept whatever its provider counts", async () => {
+test("an answer is stored whatever its provider counts", async () => {
   for (const value of odd) {
     for (const usage of [
       { inputTokens: value, outputTokens: 10 },

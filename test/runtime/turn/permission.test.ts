@@ -117,7 +117,7 @@ test("a session tool is held back by a deny set since its request", async () => 
   assert.deepEqual([...runs, (await settledOf(session))[0]], ["bob", "c-1 skipped: not allowed"]);
 });
 
-test("a fork at an older position is denied what its parent is denied now, by any name", async () => {
+test("a fork at an older position is denied what its parent is denied now, under any name", async () => {
   await using place = inMemory();
   const parent = await place.engine.open({
     objective: "o",
@@ -206,7 +206,7 @@ test("every call needs approval once the definition of the agent is erased", { s
   remove();
 });
 
-test("path denies hold for what searching tools find, whatever directory they begin in", async () => {
+test("path denies apply to the results of search tools, whatever directory they begin in", async () => {
   const folder = mkdtempSync(join(tmpdir(), "skein-paths-"));
   mkdirSync(join(folder, "a", "secret"), { recursive: true });
   writeFileSync(join(folder, "open.txt"), "the word is here\n");

@@ -56,7 +56,7 @@ test("an unsafe tool without a known result leaves its outcome unknown", async (
   assert.deepEqual([status, why?.by], ["suspended", "unknown"]);
 });
 
-test("what a tool must not give back is an error that says that it ran", async () => {
+test("an invalid result of a tool is an error that says that the tool ran", async () => {
   const tool = defineTool({
     name: "pay",
     description: "Pays.",

@@ -288,7 +288,7 @@ test("a missing binding is tried three times, then the session is suspended", as
   assert.deepEqual(failures, [1_000, 2_000, null]);
 });
 
-test("what a dead worker of this machine left is taken over at once, its call written off", async () => {
+test("work of a dead worker of this machine is taken over at once, its call written off", async () => {
   let gone = "";
   const knowing: World = { ...world, isGone: (holder) => holder === gone };
   const store = kind().store({ world: knowing, workspace });

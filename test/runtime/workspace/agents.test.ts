@@ -135,7 +135,7 @@ for (const written of [true, false]) {
   });
 }
 
-test("a definition too long for a record is kept as a blob and comes back whole", async () => {
+test("a definition too long for a record is a blob and comes back whole", async () => {
   await using place = await inFile();
   const long = { ...reviewer, instructions: "Read this. ".repeat(10_000).trim() };
   await place.engine.addAgent(long);

@@ -112,7 +112,7 @@ suite("what lasts", () => {
     assert.deepEqual(found.toSorted(), wanted.toSorted());
   });
 
-  test("what many sessions record at once is all there", async () => {
+  test("items that many sessions record at once are all there", async () => {
     await using place = await inFile();
     const { engine } = place;
     await engine.addAgent(agent({ promote: [{ scope: "agent" }] }));

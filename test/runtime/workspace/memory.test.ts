@@ -202,7 +202,7 @@ suite("by rule", () => {
     ],
   } as const;
 
-  test("what a rule is about is promoted in the append that records it", async () => {
+  test("a matching item is promoted in the append that records it", async () => {
     await using place = inMemory();
     const { engine, store } = place;
     await engine.addAgent(agent(rules));
@@ -289,7 +289,7 @@ suite("by rule", () => {
     );
   });
 
-  test("what a person put into memory stays theirs when it follows its session", async () => {
+  test("an entry made by a person keeps its author when it follows its session", async () => {
     await using place = inMemory();
     const { engine } = place;
     const session = await engine.open({ objective: "o" });
@@ -331,7 +331,7 @@ suite("by rule", () => {
     );
   });
 
-  test("a rule never brings back what a person had forgotten", async () => {
+  test("a rule never restores an entry that a person forgot", async () => {
     await using place = inMemory();
     const { engine } = place;
     await engine.addAgent(agent(rules));

@@ -7,8 +7,8 @@
 import { createHash } from "node:crypto";
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { describeCatalog } from "../src/core/catalog.ts";
 import { describeCalls } from "./describe-calls.ts";
+import { describeEvents } from "./describe-events.ts";
 
 const root = join(import.meta.dirname, "..");
 /** Exists only after a build that succeeded. */
@@ -17,7 +17,7 @@ const mark = join(root, "node_modules/.cache/skein-docs");
 async function writePages(isCheck: boolean): Promise<void> {
   const { describePythonClient, pythonClientFile } = await import("./python/client.ts");
   const pages = {
-    "docs/event-catalog.md": describeCatalog(),
+    "docs/event-catalog.md": describeEvents(),
     "docs/calls.md": describeCalls(),
     [pythonClientFile]: describePythonClient(),
   };

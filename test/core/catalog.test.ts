@@ -2,17 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import {
-  describeCatalog,
-  entryOf,
-  eventTypes,
-  isForeign,
-  sessionCatalog,
-  workspaceCatalog,
-} from "../../src/core/catalog.ts";
+import { entryOf, eventTypes, isForeign, sessionCatalog, workspaceCatalog } from "../../src/core/catalog.ts";
 import { checkJson } from "../../src/core/text/json.ts";
 import { limit } from "../../src/core/limit.ts";
 import { samples } from "./samples.ts";
+import { describeEvents } from "../../docs/describe-events.ts";
 
 /** DESIGN.md, section 5, as it stands there. */
 const design = {
@@ -191,6 +185,6 @@ test("no type of the catalogue is foreign, and foreign ones are lower case behin
 });
 
 test("the page for people names every event once", () => {
-  const page = describeCatalog();
+  const page = describeEvents();
   for (const type of eventTypes) assert.equal(page.split(`### ${type}\n`).length, 2, type);
 });

@@ -183,13 +183,13 @@ interface TotalsProps {
 const settled = { unconfirmedNanoUsd: 0, unpriced: 0 } as const;
 
 function Totals({ all, chosen, measure }: TotalsProps): ReactNode {
+  const amount = spendText({ ...all, ...(all.nanoUsd > 0 ? settled : { unconfirmedNanoUsd: 0 }) });
+  const whole = spendText(all);
   return (
     <div className="cost-totals">
       <Link to={path({ ...chosen, of: "cost" })} aria-current={measure === "cost" || undefined}>
-        <b className="number">
-          {spendText({ ...all, ...(all.nanoUsd > 0 ? settled : { unconfirmedNanoUsd: 0 }) })}
-        </b>
-        <span>{spendText(all)}</span>
+        <b className="number">{amount}</b>
+        <span>{whole === amount ? "Cost" : `Cost: ${whole}`}</span>
       </Link>
       <Link to={path({ ...chosen, of: "tokens" })} aria-current={measure === "tokens" || undefined}>
         <b className="number">{tokens(all.inputTokens + all.outputTokens)}</b>

@@ -292,7 +292,7 @@ function GroupHead({ id, count }: { readonly id: string; readonly count: number 
       {title?.labels["sample"] === "yes" ? <span className="mark">sample</span> : null}
       {count < 2 ? null : (
         <Button kind="quiet" size="small" act={() => goWith({ in: id })}>
-          Only here
+          Only this session
         </Button>
       )}
     </h2>

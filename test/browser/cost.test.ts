@@ -64,7 +64,7 @@ suite("cost", { skip }, () => {
     const total = page.locator(".cost-totals a").first();
     assert.deepEqual(
       [await total.locator("b").innerText(), await total.locator("span").innerText()],
-      ["$0.02", "$0.02 + up to $0.17 unconfirmed and 1 call unknown"],
+      ["$0.02", "Cost: $0.02 + up to $0.17 unconfirmed and 1 call unknown"],
     );
     shown.calm();
   });

@@ -31,7 +31,8 @@ After this page you can read every record of a log. Each is one of these, or a r
 - Erased says what remains known when the content is erased. Summary is the line that the command line and the
   console show, here for a sample.
 
-Generated from \`src/core\` by \`npm run docs\`; the [log format](log-format.md) describes the bytes of a record.
+Generated from \`src/core\` by \`npm run docs\`. The [log format](log-format.md) describes the bytes of a
+record.
 
 Inputs, answers and results of tools consist of blocks:
 `;

@@ -58,7 +58,7 @@ const tokens = {
     summary: "Issues a token. The token itself is shown only once.",
     scope: "admin",
     params: () => ({
-      scopes: z.array(z.enum(scopes)).min(1).max(scopes.length).describe("what it permits"),
+      scopes: z.array(z.enum(scopes)).min(1).max(scopes.length).describe("the scopes that it permits"),
       name: field.Key.describe("a name for lists").exactOptional(),
       principal: z
         .string()

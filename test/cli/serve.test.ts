@@ -68,7 +68,7 @@ test("skein serve serves, runs due sessions, reports a taken port, and ends with
   assert.match(JSON.stringify(known), /"colour"/);
 });
 
-test("skein up announces in the store where servers get its deltas, and removes that at the end", async () => {
+test("skein up announces in the store where servers get its deltas, until it ends", async () => {
   const folder = makeFolder();
   const skein = skeinIn(folder);
   await skein.open();

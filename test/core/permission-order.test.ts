@@ -121,7 +121,7 @@ const named = (rules: readonly Permission[]): NamedRule[] => [
   ...new Map(rules.map((one, place) => [`r${place % 4}`, { ...one, name: `r${place % 4}` }])).values(),
 ];
 
-test("a fork is allowed at most as much as its parent is now, and no deny of the fork point is lifted", () => {
+test("a fork has at most the rights of its parent now, and keeps the denies of the fork point", () => {
   console.log(`# seed ${seed}`);
   fc.assert(
     fc.property(someRules, someRules, someRules, someCall, (was, is, agent, call) => {

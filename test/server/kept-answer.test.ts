@@ -27,7 +27,7 @@ test("the same idempotency key after a failure runs again", async () => {
   assert.equal(kept.has("k", "d"), true);
 });
 
-test("a key of another request is refused while it is cached, and a long response is not cached", async () => {
+test("a key of another request is refused while cached, and a long response is not cached", async () => {
   const kept = makeKeptAnswers();
   const long = "x".repeat(limit.keptAnswerBytesMax + 1);
   assert.equal(await kept.once("long", request, async () => long), long);

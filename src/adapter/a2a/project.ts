@@ -105,7 +105,7 @@ class TaskArtifacts {
     return [this.#update(answerArtifact({ ...answer, text: delta.text }), { append: !isFirst })];
   }
 
-  /** Sends what is missing of an answer; or all of it, if something else was sent. */
+  /** Sends the rest of an answer; or all of it, if other text was sent. */
   complete(text: string): StreamResponse[] {
     const answer = this.#answer;
     if (answer === null) return [];
@@ -209,7 +209,7 @@ export class TaskProjection {
     return this.#calls;
   }
 
-  /** Forgets what was said, for lists. */
+  /** Drops the texts, for lists. */
   forget(): void {
     this.#artifacts.clear();
     this.#history.length = 0;

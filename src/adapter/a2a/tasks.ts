@@ -199,7 +199,7 @@ async function contextsOf(engine: Engine, contextId: string | undefined): Promis
   return found.filter((session) => session !== null);
 }
 
-/** The newest tasks of a session by position, without what they said. */
+/** The newest tasks of a session by position, without their texts. */
 async function tasksOf(session: Session): Promise<ReadonlyMap<number, TaskProjection>> {
   let fromSeq = 1;
   const newest = { types: ["input.received"], reverse: true, limit: tasksMax };

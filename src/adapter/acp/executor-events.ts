@@ -181,7 +181,7 @@ export class ExecutorEvents {
     this.#push({ type: "call", call });
   }
 
-  /** The call with what is known of it by now. An update may come before its announcement. */
+  /** The call as known so far. An update may come before its announcement. */
   #known(fields: Fields): ExecutorCall | null {
     const id = fields["toolCallId"];
     if (typeof id !== "string" || id === "") return null;
@@ -232,7 +232,7 @@ function nanoUsdOf(cost: unknown): number | null {
   return Number.isSafeInteger(nanoUsd) ? nanoUsd : null;
 }
 
-/** The narrowest option: what is remembered is remembered by Skein. */
+/** The narrowest option: Skein alone remembers approvals. */
 function optionFor(options: readonly Fields[], answer: "allow" | "reject"): string | undefined {
   for (const kind of [`${answer}_once`, `${answer}_always`]) {
     const option = options.find((one) => one["kind"] === kind)?.["optionId"];

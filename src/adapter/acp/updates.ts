@@ -86,7 +86,7 @@ export class SessionUpdates {
     for (const one of early) await this.delta(one);
   }
 
-  /** Sends what was not streamed of an answer. */
+  /** Sends the part of an answer that was not streamed. */
   async answered(requestSeq: number, blocks: readonly ContentBlock[]): Promise<void> {
     const said = (type: "text" | "reasoning"): string =>
       blocks.flatMap((block) => (block.type === type ? [(block as { text: string }).text] : [])).join("");

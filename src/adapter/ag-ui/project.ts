@@ -33,7 +33,7 @@ export interface RunProjectionOptions {
   readonly state?: StateProjection;
 }
 
-/** An answer in progress: what was sent of it. */
+/** An answer in progress, with the part that was sent. */
 interface Answer {
   readonly requestSeq: number;
   segments: RunSegment[];
@@ -197,7 +197,7 @@ export class RunProjection {
     return this.#complete(keptSegments(event), event.seq);
   }
 
-  /** Sends what is missing of an answer; or all messages again, if something else was sent. */
+  /** Sends the rest of an answer; or all messages again, if other text was sent. */
   #complete(said: readonly RunSegment[], seq: number): RunEvent[] {
     const answer = this.#answer;
     if (answer === null) return [];
@@ -328,7 +328,7 @@ const approvalOf = (seq: number, tool: string): object => ({
   },
 });
 
-/** Whether what was sent is the beginning of an answer. A segment that was closed must be whole. */
+/** Whether the sent part is the beginning of an answer. A closed segment must be whole. */
 function beginsWith(said: readonly RunSegment[], sent: readonly RunSegment[], isOpen: boolean): boolean {
   return sent.every(({ type, text }, place) => {
     const whole = said[place];

@@ -1,4 +1,4 @@
-/** JSON of the AI SDK's values: bytes and dates come back as what they were. */
+/** JSON of the AI SDK's values: bytes and dates keep their types. */
 
 /** Keys in order, so that equal values have equal texts. Functions and signals are left out. */
 export function toJson(value: unknown): string {

@@ -273,7 +273,7 @@ async function turnOf(session: Session, seq: number | null): Promise<number | nu
   return null;
 }
 
-/** Takes the approvals and tool outputs of an assistant message, and goes on with its turn. */
+/** Takes the approvals and tool outputs of an assistant message, and continues its turn. */
 async function continueTurn(
   engine: Engine,
   session: Session,

@@ -28,7 +28,7 @@ export type ToolEffect = "read" | "idempotent" | "unsafe";
 
 /** Options of `durableRun`. */
 export interface DurableRunOptions {
-  /** Names the run: started again with this name, it goes on. */
+  /** Names the run: started again with this name, it continues. */
   readonly run: string;
   /** Of the session that keeps it. Default: the name of the run. */
   readonly objective?: string;
@@ -50,7 +50,7 @@ export interface DurableRun extends AsyncDisposable {
 
 const runLabel = "ai-sdk.run";
 
-/** Starts a run, or goes on with it. Rejects with `conflict` while another process runs it. */
+/** Starts a run, or continues it. Rejects with `conflict` while another process runs it. */
 export async function durableRun(
   engine: Engine,
   { run, objective = `Durable run ${run}` }: DurableRunOptions,

@@ -49,7 +49,7 @@ export interface ChatProjectionOptions {
   readonly urlOf?: (block: BlobBlock) => string | null;
 }
 
-/** An answer in progress: what was sent of it. */
+/** An answer in progress, with the part that was sent. */
 interface Answer {
   readonly requestSeq: number;
   segments: AnswerSegment[];
@@ -200,7 +200,7 @@ export class TurnProjection {
     return chunks;
   }
 
-  /** Takes back what was sent of an answer that failed. */
+  /** Takes back the sent part of a failed answer. */
   #discard(): UIMessageChunk[] {
     const wasSent = this.#answer !== null && this.#answer.segments.length > 0;
     this.#answer = null;
@@ -239,7 +239,7 @@ export class TurnProjection {
     return this.#complete(this.#partial === null ? [] : [{ type: "text", text: this.#partial }]);
   }
 
-  /** Sends what is missing of an answer; from its beginning, if something else was sent. */
+  /** Sends the rest of an answer; from its beginning, if other text was sent. */
   #complete(said: readonly AnswerSegment[]): UIMessageChunk[] {
     const answer = this.#answer ?? { requestSeq: this.#toSeq, segments: [], isOpen: false };
     const isWrong = !beginsWith(said, answer.segments, answer.isOpen);
@@ -410,7 +410,7 @@ function acceptable(value: unknown): unknown {
 
 const partId = ({ requestSeq, segments }: Answer): string => `${requestSeq}.${segments.length}`;
 
-/** Whether what was sent is the beginning of an answer. A part that was closed must be whole. */
+/** Whether the sent part is the beginning of an answer. A closed part must be whole. */
 function beginsWith(
   said: readonly AnswerSegment[],
   sent: readonly AnswerSegment[],

@@ -56,7 +56,7 @@ export interface RunResponseOptions extends MessagesOptions {
 }
 
 /**
- * A run as the response that `useChat` expects. The run goes on when the client disconnects.
+ * A run as the response that `useChat` expects. The run continues when the client disconnects.
  */
 export function toUIMessageStreamResponse(run: SessionRun, options: RunResponseOptions = {}): Response {
   const { headers } = options;

@@ -168,7 +168,7 @@ export class EventProjection {
     return this.make(event, "agent.tool_result", { tool_use_id: id, ...more });
   }
 
-  /** After a partial answer: what is still waited for. */
+  /** After a partial answer: the calls that still wait. */
   left(event: SessionEvent): ClaudeEvent[] {
     if (this.#isRunning || !this.#inTurn) return [];
     const ids = this.#waiting();

@@ -60,7 +60,7 @@ export async function receiveEvents(
   return Promise.all(checked.map((event, place) => shownEvent(session, event, seqs[place] ?? 0)));
 }
 
-/** Runs what is waiting. When another process runs the session, or there is nothing to do, that is fine. */
+/** Runs the queue. Accepts that another process runs the session, or that the queue is empty. */
 export function runInBackground(session: Session): void {
   // A failed turn is in the log; what else fails is tried again by the next request, or by a worker.
   void session.run().catch(() => undefined);

@@ -278,7 +278,7 @@ function checkBudget(state: State, budget: unknown): { readonly usd: number } {
   const { nanoUsd, unconfirmedNanoUsd } = spendOf(state);
   if (usd * 1e9 <= nanoUsd + unconfirmedNanoUsd)
     throw invalid(
-      `budget: expected more than what is spent, ${centsOf(nanoUsd + unconfirmedNanoUsd).amount} cents`,
+      `budget: expected more than the amount spent, ${centsOf(nanoUsd + unconfirmedNanoUsd).amount} cents`,
     );
   return { usd };
 }

@@ -33,7 +33,7 @@ const jsonType = { "content-type": "application/json" };
 const exposed =
   "Stream-Next-Offset, Stream-Cursor, Stream-Up-To-Date, Stream-SSE-Data-Encoding, ETag, Location";
 
-/** Answers requests; a live read ends after so long, and the client goes on with the next one. */
+/** Answers requests; a live read ends after so long, and the client continues with the next one. */
 export const makeStreamHandler =
   (limits: Limits) =>
   async (given: MountRequest): Promise<void> => {

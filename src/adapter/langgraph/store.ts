@@ -56,7 +56,7 @@ export class SkeinStore extends BaseStore {
     });
   }
 
-  /** Reads see what was there before the batch, and of two puts on one key the last counts. */
+  /** Reads see the state before the batch, and of two puts on one key the last counts. */
   override async batch<Op extends Operation[]>(operations: Op): Promise<OperationResults<Op>> {
     for (let tries = 0; ; tries++) {
       try {
@@ -174,7 +174,7 @@ const putRecord = ({ namespace, key, value }: PutOperation): PutRecord => ({
   value: value === null ? null : structuredClone(value),
 });
 
-/** Callers may change what they are given. */
+/** A copy, since callers may change it. */
 function copyOf(item: Item | undefined): Item | null {
   return item === undefined ? null : structuredClone(item);
 }

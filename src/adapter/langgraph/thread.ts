@@ -102,13 +102,13 @@ export class Thread {
 
   readonly #isVerbatim: boolean;
 
-  /** Not verbatim: what is stored may differ from what was given, so it is read back. */
+  /** Not verbatim: the stored value may differ from the given one, so it is read back. */
   constructor(drawer: Drawer, { isVerbatim }: { readonly isVerbatim: boolean }) {
     this.drawer = drawer;
     this.#isVerbatim = isVerbatim;
   }
 
-  /** Reads what was appended since, by any process. */
+  /** Reads the records appended since, by any process. */
   async refresh(): Promise<void> {
     for await (const record of this.drawer.read(this.#next)) this.#apply(record);
   }

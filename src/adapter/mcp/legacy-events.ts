@@ -1,5 +1,5 @@
 /**
- * The last messages of one session of the legacy era: a client whose stream broke gets what it missed.
+ * The last messages of one session of the legacy era: a client whose stream broke gets the missed ones.
  * Bounded, and gone with the process: the log has all that matters.
  */
 import type { EventStore, JSONRPCMessage } from "@modelcontextprotocol/server";

@@ -41,7 +41,7 @@ const instructions =
 
 const validator = new CfWorkerJsonSchemaValidator();
 
-/** Cheap: it is called for every request. Callers see what they may use. */
+/** Cheap: it is called for every request. Callers see only the tools of their scopes. */
 export function makeServer(
   access: McpAccess,
   { era, updates, publish, extension }: McpServerOptions,
@@ -110,7 +110,7 @@ function requestOf({ mcpReq }: ServerContext): ToolRequest {
       if (token === undefined) return;
       count += 1;
       const params = { progressToken: token, progress: count, message };
-      // The client may be gone; the work goes on.
+      // The client may have disconnected; the work continues.
       await mcpReq.notify({ method: "notifications/progress", params }).catch(() => undefined);
     },
   };

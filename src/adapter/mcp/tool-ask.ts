@@ -1,4 +1,4 @@
-/** The tool that runs a turn. It waits for as long as the caller does; the turn goes on without it. */
+/** The tool that runs a turn. It waits for as long as the caller does; the turn continues without it. */
 import * as z from "zod";
 import { SkeinError } from "../../core/error.ts";
 import * as field from "../../call/field.ts";

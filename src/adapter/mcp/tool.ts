@@ -1,4 +1,4 @@
-/** One tool: its schemas, what it may do, and its function. */
+/** One tool: its schemas, its scopes and its function. */
 import * as z from "zod";
 import { once } from "../../core/cache.ts";
 import { limit } from "../../core/limit.ts";

@@ -49,7 +49,7 @@ function mapFields(fields: Fields, map: (value: unknown) => unknown): Fields {
   return Object.fromEntries(entries.map(([key, value]) => [key, map(value)]));
 }
 
-/** Instances of classes stay what they are: they cannot be stored, and the drawer says so. */
+/** Leaves instances of classes unchanged: they cannot be stored, and the drawer refuses them. */
 function isPlain(value: unknown): value is Fields {
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

@@ -171,7 +171,7 @@ export class SkeinSession
     });
   }
 
-  /** Reads what was written since, by any process. All at once: no caller sees half of an append. */
+  /** Reads the records written since, by any process. All at once: no caller sees half of an append. */
   async #refresh({ drawer, history }: OpenHistory): Promise<void> {
     const records = await Array.fromAsync(drawer.read(history.next));
     for (const one of records) history.apply(one);

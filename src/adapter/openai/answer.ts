@@ -121,7 +121,7 @@ export class AnswerStream {
     return this.#number(this.#count++, event);
   }
 
-  /** Sends what is missing of an answer. */
+  /** Sends the rest of an answer. */
   complete(said: readonly AnswerSegment[]): StreamEvent[] {
     const sent = [...this.#segments];
     const events: StreamEvent[] = [];

@@ -23,7 +23,7 @@ export const itemTypes: readonly string[] = [
   ..."input.imported answer.imported call.imported".split(" "),
 ];
 
-/** An item, and what is erased to delete it. */
+/** An item, and the contents to erase when it is deleted. */
 export interface PlacedItem {
   readonly item: OutputItem;
   readonly seqs: readonly number[];

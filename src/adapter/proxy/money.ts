@@ -67,7 +67,7 @@ interface EndedCall {
   readonly error: { readonly kind: string } | null;
 }
 
-/** By what the provider reported; what it did not report is estimated, and marked. */
+/** As the provider reported; missing amounts are estimated, and marked. */
 export function costs({ wire, request }: PricedCall, ended: EndedCall, models: ModelLookup): Costs {
   const { answer, status, error, silentMs } = ended;
   const { amounts, inputTokens } = ended.reserved;

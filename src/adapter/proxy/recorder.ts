@@ -49,7 +49,7 @@ export interface ForwardOutcome {
   /** The provider's status; null when there was no response. */
   readonly status: number | null;
   readonly answer: WireAnswer;
-  /** Digest and length of what was passed on. */
+  /** Digest and length of the forwarded bytes. */
   readonly received: string;
   readonly bytes: number;
   readonly firstByteMs: number | null;

@@ -69,7 +69,7 @@ test("a cleared recurring session keeps firing: each time once, for the next one
   assert.equal((await engine.verify()).ok, true);
 });
 
-test("the last-seen state of a trigger carries over: it fires for changes, not for existing state", async () => {
+test("the last-seen state of a trigger carries over: it fires for changes only", async () => {
   const folder = makeFolder();
   const file = join(folder, "rates.json");
   writeFileSync(file, "1");

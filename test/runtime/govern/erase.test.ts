@@ -79,7 +79,7 @@ test("erasure removes contents and salts, and nothing else", async () => {
   assert.deepEqual([verified.ok, verified.erased, verified.erasedBytes], [true, 3, bytes]);
 });
 
-test("without positions everything is erased but the erasure's author and reason; repeating changes nothing", async () => {
+test("without positions all but the erasure's author and reason is erased, once", async () => {
   await using place = inMemory();
   const session = await spoken(place);
   assert.equal((await session.erase({ reason: "asked for" })).records, 5);

@@ -280,7 +280,7 @@ test("an image with a secret is not stored, and the model gets a note", async ()
   assert.deepEqual(await contentsOf(session, "tool.settled"), [{ output }]);
 });
 
-test("a file version with a secret is not stored, and a rewind reports that it cannot be restored", async () => {
+test("a file version with a secret is not stored, and a rewind reports it", async () => {
   using place = folder();
   const path = join(place.path, "app.env");
   const named = join(place.path, flat);

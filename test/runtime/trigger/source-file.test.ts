@@ -91,7 +91,7 @@ test("a touch, and a change undone at once, do not fire; undone later it fires t
   assert.equal(await lastCause(session, "seen"), first);
 });
 
-test("changes without a worker are found, once by two workers, and named if the list was stored", async () => {
+test("changes without a worker are found, once by two workers, and named if listed", async () => {
   using folder = makeFolder();
   writeFileSync(folder.at("a"), "A");
   await using engine = await open();

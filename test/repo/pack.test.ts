@@ -14,7 +14,7 @@ import { build } from "vite";
 import type * as Client from "../../src/client/connect.ts";
 import { buildPage } from "../browser/chromium.ts";
 import { runCommand } from "./command.ts";
-import { compileLibrary, tsc } from "./library.ts";
+import { copyLibrary, tsc } from "./library.ts";
 import { blocksOf } from "./markdown.ts";
 import { root } from "./source.ts";
 
@@ -213,11 +213,12 @@ async function pack(): Promise<string[]> {
   mkdirSync(stage);
   const files = ["package.json", ...manifest.files.filter((path) => path !== "dist")];
   for (const path of globSync(files, { cwd: root })) cpSync(join(root, path), join(stage, path));
-  await compileLibrary(join(stage, "dist"));
-  // The console of the checkout, built anew where its sources have changed since.
+  await copyLibrary(join(stage, "dist"));
+  // Console and docs of the checkout, built anew where their sources have changed since.
   buildPage();
-  cpSync(join(root, "dist/console"), join(stage, "dist/console"), { recursive: true });
-  await run(process.execPath, ["docs/generate.ts", "--site", join(stage, "dist/docs")], root);
+  await run(process.execPath, ["docs/generate.ts", "--if-changed"], root);
+  for (const part of ["dist/console", "dist/docs"])
+    cpSync(join(root, part), join(stage, part), { recursive: true });
   const json = await run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", scratch], stage);
   const [report] = JSON.parse(json) as { files: { path: string }[] }[];
   return (report?.files ?? []).map(({ path }) => path);

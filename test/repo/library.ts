@@ -27,12 +27,14 @@ export async function copyLibrary(folder: string, declarationsOnly = false): Pro
 }
 
 async function compiled(): Promise<string> {
-  const folder = join(cache, digestOfSources());
+  const digest = digestOfSources();
+  const folder = join(cache, digest);
   if (existsSync(folder)) return folder;
   const begun = join(cache, `begun-${process.pid}`);
   await compile(begun);
-  const old = readdirSync(cache).filter((name) => !name.startsWith("begun-"));
-  for (const name of old) rmSync(join(cache, name), { recursive: true, force: true });
+  const isOld = (name: string): boolean => name !== digest && !name.startsWith("begun-");
+  for (const name of readdirSync(cache).filter(isOld))
+    rmSync(join(cache, name), { recursive: true, force: true });
   try {
     renameSync(begun, folder);
   } catch {

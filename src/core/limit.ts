@@ -78,7 +78,7 @@ export const limit = {
   /** Topics with a contract in one session, and the size of one schema. */
   contractsMax: 100,
   contractBytesMax: 32_768,
-  /** The time to validate one message against a contract; a slower message is rejected. */
+  /** The processor time to validate one message against a contract; a slower message is rejected. */
   contractMs: 100,
   /** Queued inputs of an inbox; a full inbox rejects messages from sessions. */
   inboxMax: 1_000,

@@ -96,7 +96,7 @@ async function openOnce(
     const own = file === found.files[0] ? hash : null;
     await scanFile({ folder, format, found, file, reader, count, hash: own });
   }
-  const plan = reader.plan();
+  const plan = withPath(reader.plan());
   const entry = async (planned: PlannedEntry): Promise<ForeignEntry> => {
     const records: SourceRecord[] = [];
     for (const range of planned.records) records.push({ ...range, value: await folder.readValue(range) });
@@ -115,6 +115,13 @@ async function openOnce(
     close: () => folder.close(),
     [Symbol.asyncDispose]: () => folder.close(),
   };
+}
+
+/** A tool can take back all that was said. The branch that it left takes the place of the empty path. */
+function withPath(plan: TranscriptPlan): TranscriptPlan {
+  const last = plan.branches.findLast(({ after }) => after === null);
+  if (plan.entries.length > 0 || last === undefined) return plan;
+  return { ...plan, entries: last.entries, branches: plan.branches.filter((one) => one !== last) };
 }
 
 /** The digest of a file, and on the way that of its beginning. */

@@ -194,3 +194,71 @@ test("Claude Code: records whose links go round are read in file order", async (
     [["r0"], ["u0", "a1"]],
   );
 });
+
+test("ChatGPT: messages whose links go round are a branch", async () => {
+  const node = (id: string, parent: string | null, role: string): object => {
+    const message = { id, author: { role }, content: { content_type: "text", parts: [`says ${id}`] } };
+    return { id, parent, children: [], message };
+  };
+  const mapping = {
+    r: node("r", null, "user"),
+    x: node("x", "r", "assistant"),
+    a: node("a", "b", "user"),
+    b: node("b", "a", "assistant"),
+  };
+  const path = join(root, "round", "conversations.json");
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, JSON.stringify([{ id: "c", title: "t", mapping, current_node: "x" }]));
+  const { plan, entries } = await readAll("chatgpt", path);
+  assert.deepEqual(
+    [entries, ...plan.branches.map(({ entries: own }) => [...own])].map((all) => all.map(({ id }) => id)),
+    [
+      ["r", "x"],
+      ["a", "b"],
+    ],
+  );
+  assert.equal(plan.report.gaps, 1);
+});
+
+test("Codex: a session whose turns were all taken back is still imported", async () => {
+  const id = "019c8a70-0000-7f33-98ea-00000000000c";
+  const item = (role: string, type: string, words: string): object => ({
+    timestamp,
+    type: "response_item",
+    payload: { type: "message", role, content: [{ type, text: words }] },
+  });
+  const path = write(`codex/rollout-2026-01-02T03-04-05-${id}.jsonl`, [
+    { timestamp, type: "session_meta", payload: { id, cwd: "/p" } },
+    item("user", "input_text", "question"),
+    item("assistant", "output_text", "answer"),
+    { timestamp, type: "event_msg", payload: { type: "thread_rolled_back", num_turns: 9 } },
+  ]);
+  const { plan, entries } = await readAll("codex", path);
+  assert.deepEqual(
+    entries.map(({ kind }) => kind),
+    ["input", "answer"],
+  );
+  assert.deepEqual(plan.branches, []);
+});
+
+test("a cut export: the conversations before the cut are imported, the cut is a failure", async () => {
+  const path = join(root, "cut", "conversations.json");
+  mkdirSync(dirname(path), { recursive: true });
+  const message = { id: "m", author: { role: "user" }, content: { content_type: "text", parts: ["hello"] } };
+  const mapping = { m: { id: "m", parent: null, children: [], message } };
+  const whole = JSON.stringify([
+    { id: "one", title: "One", mapping, current_node: "m" },
+    { id: "two", title: "Two", mapping, current_node: "m" },
+  ]);
+  writeFileSync(path, whole.slice(0, -20));
+  await using place = inMemory();
+  const results = await all(importTranscripts(place.engine, { tool: "auto", path: dirname(path), machine }));
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ["failed", "new"],
+  );
+  assert.match(
+    results[0]?.reason ?? "",
+    /^"conversations.json": a part is damaged, bytes \d+–\d+: the document ends/,
+  );
+});

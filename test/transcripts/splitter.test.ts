@@ -77,6 +77,21 @@ test("lines: spliced records are parted, what lies between is reported, bad byte
   );
 });
 
+test("lines: all records of a spliced line are found, and a long hostile line takes a moment", () => {
+  const many = Array.from({ length: 1_000 }, (_, at) => JSON.stringify({ at })).join("");
+  const spliced = run(lines, Buffer.from(`torn"}${many}\n`), 65_536);
+  assert.equal(spliced.records.length, 1_000);
+  for (const unit of ["{", 'x{"a":1', '"{']) {
+    const bytes = Buffer.from(`${unit.repeat(Math.ceil(16e6 / unit.length))}\n{"b":2}\n`);
+    const before = process.cpuUsage();
+    const { records } = run(lines, bytes, 1e6);
+    const { user } = process.cpuUsage(before);
+    assert.deepEqual(records.at(-1)?.[2], { b: 2 }, unit);
+    // Two hundred passes over the line took four seconds and more.
+    assert.ok(user < 2.5e6, `${unit}: ${user / 1e3} ms`);
+  }
+});
+
 test("elements: an array, a field of an object, and a document that ends early", () => {
   const array = Buffer.from(' [ {"a":"],}"} , [1,[2]], "x,]" ,3 ]\n');
   const inArray = split((sink) => splitElements("f", sink, { container: null }), array);

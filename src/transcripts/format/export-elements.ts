@@ -1,4 +1,5 @@
 /** Finds the sessions in the files of an export: each element of a `conversations*.json` is one. */
+import { quote } from "../../core/ids.ts";
 import type { FoundTranscript } from "../model.ts";
 import { splitElements } from "../read/json-elements.ts";
 import type { SourceFolder } from "../read/source-folder.ts";
@@ -20,6 +21,7 @@ export async function findElements(
     if (!listing.test(file.path) && !(isGiven && file.path === folder.only && file.path.endsWith(".json")))
       continue;
     const others = files.filter(({ path }) => path !== file.path && isAsset(path, file.path));
+    const damaged: string[] = [];
     const splitter = splitElements(
       file.path,
       {
@@ -37,8 +39,7 @@ export async function findElements(
               timeOf(element["update_time"]) ?? timeOf(element["updated_at"]) ?? file.modifiedAtMs,
           });
         },
-        // Damage is reported when the session is read; a listing shows what can be read.
-        damage: () => undefined,
+        damage: ({ from, to }, reason) => void damaged.push(`bytes ${from}–${to}: ${reason}`),
       },
       { container: null },
     );
@@ -46,8 +47,16 @@ export async function findElements(
       await folder.scan(file.path, splitter);
       return [];
     });
+    if (damaged.length > 0)
+      folder.unreadable.push({ path: file.path, reason: damageText(file.path, damaged) });
   }
   return found;
+}
+
+/** Whose conversations they were is not known: the rest of the file is read. */
+function damageText(path: string, damaged: readonly string[]): string {
+  const many = damaged.length === 1 ? "" : `, and ${damaged.length - 1} more`;
+  return `${quote(path)}: a part is damaged, ${damaged[0] ?? ""}${many}`;
 }
 
 /** Files of the same archive or folder whose name says which asset they hold. */

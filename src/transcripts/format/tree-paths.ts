@@ -38,6 +38,12 @@ export function treePaths<Node extends TreeNode>(
     leaf !== null && nodes.has(leaf) ? leaf : (leaves.at(-1) ?? [...nodes.keys()].at(-1) ?? null);
   const main = climb(chosen).nodes;
   const branches = leaves.map(climb).filter((path) => path.nodes.length > 0);
+  // No leaf leads to records whose links go round.
+  for (const id of [...nodes.keys()].toReversed()) {
+    if (taken.has(id)) continue;
+    gaps += 1;
+    branches.push(climb(id));
+  }
   return { main, branches, gaps };
 }
 

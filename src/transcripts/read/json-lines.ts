@@ -81,17 +81,24 @@ function trim(line: Buffer, isFirst: boolean): { begin: number; end: number; nul
 const isBlank = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0d || byte === 0x0a || byte === 0x09 || byte === 0;
 
-/** More places than this to begin at are not tried: each costs a pass over the rest of the line. */
+/**
+ * After so many places at which no object begins the rest of the line is left. Each may cost a pass over it:
+ * of a long line so many bytes are read without a result, or twice the line, which takes about half a second.
+ */
 const maxAttempts = 200;
+const maxPassedBytes = 100_000_000;
 
 /** Finds the whole objects in a line that does not parse, and reports the bytes between them. */
 function recoverValues({ file, sink, line, from, isLast }: Line): void {
   let done = 0;
   let attempts = 0;
-  for (let at = line.indexOf(openBrace); at !== -1 && attempts < maxAttempts;) {
-    const found = isNested(line, at, done) ? undefined : objectAt(line, at);
-    attempts += 1;
+  let left = Math.max(maxPassedBytes, 2 * line.length);
+  for (let at = line.indexOf(openBrace); at !== -1 && attempts < maxAttempts && left > 0;) {
+    const end = isNested(line, at, done) ? at : endOfObject(line, at);
+    const found = end === null || end === at ? undefined : parseObject(line, at, end);
     if (found === undefined) {
+      left -= (end ?? line.length) - at;
+      attempts += 1;
       at = line.indexOf(openBrace, at + 1);
       continue;
     }
@@ -121,8 +128,8 @@ function isNested(line: Buffer, at: number, done: number): boolean {
   return before === 0x3a || before === 0x2c || before === 0x5b || before === 0x20 || before === 0x22;
 }
 
-/** The object that begins here, if it is whole. */
-function objectAt(line: Buffer, at: number): { readonly value: object; readonly end: number } | undefined {
+/** Where the object ends that begins here; null when it is not whole. */
+function endOfObject(line: Buffer, at: number): number | null {
   let depth = 0;
   let inString = false;
   for (let i = at; i < line.length; i++) {
@@ -133,12 +140,16 @@ function objectAt(line: Buffer, at: number): { readonly value: object; readonly 
     } else if (byte === 0x22) inString = true;
     else if (byte === openBrace || byte === 0x5b) depth += 1;
     else if (byte === 0x7d || byte === 0x5d) depth -= 1;
-    if (depth === 0 && !inString) return parseObject(line, at, i + 1);
+    if (depth === 0 && !inString) return i + 1;
   }
-  return undefined;
+  return null;
 }
 
-function parseObject(line: Buffer, at: number, end: number): ReturnType<typeof objectAt> {
+function parseObject(
+  line: Buffer,
+  at: number,
+  end: number,
+): { readonly value: object; readonly end: number } | undefined {
   try {
     return { value: JSON.parse(line.toString("utf8", at, end)) as object, end };
   } catch {

@@ -64,6 +64,11 @@ const guides: NavGroup = {
     page("docs/files.md", "Files", "rewind, fork and compare the files a session changed"),
     page("docs/costs.md", "Costs", "read what a session costs and which part of it is certain"),
     page("docs/memory.md", "Memory", "carry facts and decisions from one session to the next"),
+    page(
+      "docs/retrieval.md",
+      "Documents, retrieval",
+      "use documents longer than the window, and see what is shown",
+    ),
     page("docs/handoff.md", "Handoff", "end a session and start the next with what it leaves"),
     page("docs/messages.md", "Messages", "send messages, requests and replies between sessions"),
     page("docs/dependencies.md", "Dependencies", "start sessions after others and open children"),

@@ -113,6 +113,8 @@ export const limit = {
   takenMax: 150,
   /** 0 is the most urgent. */
   priorityMax: 9,
+  /** Parts of the log that one input brings into the context. */
+  retrievedMax: 10,
   forkDepthMax: 10_000,
   /** Messages shown of each side of a diff. */
   diffSaidMax: 1_000,

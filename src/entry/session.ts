@@ -6,7 +6,7 @@ export type { DiffItem, FieldChange, ItemChange } from "../core/branch/diff.ts";
 export type { ResolvedConflict } from "../core/branch/merge-summary.ts";
 export type { MergeResolution, MergeWrite } from "../core/branch/merge.ts";
 export type { BodyOf, ContentOf, EventType, SessionEventType, WorkspaceEventType } from "../core/catalog.ts";
-export type { PartKind, PartReason } from "../core/context/source.ts";
+export type { BroughtReason, PartKind, PartReason } from "../core/context/source.ts";
 export type { ZoneTokens } from "../core/context/zone.ts";
 export type { EventOf, OpaqueEvent, SessionLogEvent, WorkspaceEvent } from "../core/event.ts";
 export type { Range, Ranges } from "../core/range.ts";

@@ -27,6 +27,7 @@ import type { Levels } from "./trigger/watch-hub.ts";
 import type { SharedTree } from "./trigger/source-file.ts";
 import type { Cache } from "../core/cache.ts";
 import type { MemoryRule } from "../core/memory/memory.ts";
+import type { RetrievalCache } from "./context/retrieval-index.ts";
 import type { EventCache } from "./read/event-cache.ts";
 
 export type OpenStore = (place: string, options?: { readonly create?: boolean }) => Promise<Store>;
@@ -55,6 +56,8 @@ export interface EngineState {
   /** Messages of a pair of sessions go in the order of the calls. */
   readonly sendOrder: KeyedMutex;
   readonly queries: QueryLine;
+  /** What retrieval keeps between turns. */
+  readonly retrieval: RetrievalCache;
   /** The memory rules of sessions, by session and agent. */
   readonly memoryRules: Cache<string, readonly MemoryRule[]>;
   /** Made by the first trigger that needs it. */

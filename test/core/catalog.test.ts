@@ -28,7 +28,7 @@ const design = {
     "source.imported input.imported answer.imported call.imported " +
     "proxy.requested proxy.responded proxy.failed " +
     // Since 0.5: the context planner.
-    "item.pinned item.unpinned context.planned",
+    "item.pinned item.unpinned context.planned context.retrieved",
   workspace:
     "agent.defined memory.promoted memory.forgotten policy.set session.deleted " +
     "token.issued token.revoked hook.set hook.removed hook.delivered hook.abandoned " +
@@ -109,6 +109,7 @@ const optionalFields = new Set(
     "tool.settled: ms late",
     "item.recorded: status origin",
     "context.planned: listed left",
+    "context.retrieved: note",
     "scratch.set: removed",
     "transcript.compacted: nodes missing model usage costNanoUsd items",
     "handoff.written: toSeq tokens model usage costNanoUsd",

@@ -28,6 +28,7 @@ const later: readonly string[] = [
   "item.pinned",
   "item.unpinned",
   "context.planned",
+  "context.retrieved",
 ];
 
 const everything = (leftOut: readonly string[] = []): Given => {

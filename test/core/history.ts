@@ -165,6 +165,7 @@ function runTurn(life: Life, kind: "turn" | "request" | "respond" | "fail" | "en
   if (kind === "turn" || turn === null) {
     if (status !== "open") return false;
     const { left, inputs } = takeSome(life, one);
+    if (inputs.length > 0) append(life, { type: "context.retrieved", ...samples["context.retrieved"] });
     append(life, { type: "turn.started", body: { inputs } }, left);
     return true;
   }

@@ -79,6 +79,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/turn/compaction.test.ts": ofModels,
   "runtime/context/context-reader.test.ts": generated,
   "runtime/context/context-view.test.ts": ofModels,
+  "runtime/context/retrieve.test.ts": 2,
   "runtime/read/cost-surfaces.test.ts": 4,
   "runtime/read/cost.test.ts": generated,
   "runtime/trigger/depend.test.ts": 1,

@@ -77,7 +77,19 @@ function lines(rendered: RenderedContext, id: string, out: Screen): string[] {
     ...countedRow(rendered).map((text) => row("counted", text)),
     "",
     ...table(columns, rows, { width: out.columns, heading: out.bold }),
+    ...broughtLines(rendered),
   ];
+}
+
+/** What retrieval brought in, with its score. */
+function broughtLines({ reasons }: RenderedContext): string[] {
+  const brought = reasons.flatMap((reason) => reason.brought ?? []);
+  if (brought.length === 0) return [];
+  const lines = brought.map(({ kind, seq, range, score, why }) => {
+    const chars = range === undefined ? "" : ` characters ${range[0]}-${range[1]}`;
+    return `  ${kind} ${seq}${chars}: score ${score.toFixed(2)}, by ${oneLine(why)}`;
+  });
+  return ["", "brought in for an input, since the context did not show it:", ...lines];
 }
 
 /** The provider's count, and the error of the estimate before the request. */

@@ -4,6 +4,7 @@ import type { EventOf } from "../event.ts";
 import { itemText, objectiveText } from "./boundary.ts";
 import { documentText, isEarly, memoryText } from "./frame.ts";
 import { lateDocument } from "./planned.ts";
+import { retrievedText } from "./retrieved.ts";
 import { boundaryOf, field, type ContextSource } from "./source.ts";
 import { gap, share, textOf } from "./text.ts";
 
@@ -57,6 +58,7 @@ export const notes = {
       "there are not available here unless they are offered to you. Files may have changed since.]"
     );
   },
+  "context.retrieved": ({ body }, { events }) => retrievedText(body, events),
   "session.forked": ({ body, content }) =>
     body.has.includes("objective") ? `[${objectiveText(content)}]` : null,
   "session.merged": ({ body, content }) => {

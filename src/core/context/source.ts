@@ -57,6 +57,20 @@ export interface PartReason {
   readonly why: string;
   readonly fromSeq: number;
   readonly toSeq: number;
+  /** What was brought into it for an input. */
+  readonly brought?: readonly BroughtReason[];
+}
+
+/** Why an item, a section, an earlier turn or an entry of memory was brought in. */
+export interface BroughtReason {
+  readonly kind: string;
+  readonly seq: number;
+  /** Characters of the text at the position; absent: all. */
+  readonly range?: readonly [from: number, to: number];
+  /** 0 to 1: the share of the input that it is about. */
+  readonly score: number;
+  /** `words` in common, or `meaning`, or `both`. */
+  readonly why: string;
 }
 
 export interface RenderedParts {
@@ -78,9 +92,11 @@ export function put(
   part: ContextPart,
   [kind, why]: readonly [PartKind, string],
   [fromSeq, toSeq]: readonly [number, number],
+  brought: readonly BroughtReason[] = [],
 ): void {
   sheet.parts.push(part);
-  sheet.reasons.push({ kind, why, fromSeq, toSeq });
+  const more = brought.length === 0 ? {} : { brought };
+  sheet.reasons.push({ kind, why, fromSeq, toSeq, ...more });
 }
 
 /** The compaction that the context begins with; null if it begins with the session. */

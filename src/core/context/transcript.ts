@@ -9,7 +9,17 @@ import type { ModelBlock, UserBlock } from "./part.ts";
 import { metadataOf, spoken, text, userBlocks, withoutLooseReasoning } from "./block.ts";
 import { notes } from "./note.ts";
 import { resultBlock, resultText, type ContextCall } from "./result.ts";
-import { field, frontToolsSeq, isObject, pruning, put, type ContextSource, type Sheet } from "./source.ts";
+import { reasonOf } from "./retrieved.ts";
+import {
+  field,
+  frontToolsSeq,
+  isObject,
+  pruning,
+  put,
+  type BroughtReason,
+  type ContextSource,
+  type Sheet,
+} from "./source.ts";
 import { gap } from "./text.ts";
 import { standIns, toolDefinitions, toolNameFor } from "./tools.ts";
 
@@ -25,6 +35,7 @@ interface UnsentEvents {
   readonly said: UserBlock[];
   /** The positions of the input blocks. */
   readonly saidAt: number[];
+  readonly brought: BroughtReason[];
 }
 
 interface TranscriptReading {
@@ -51,7 +62,14 @@ const goOn = "(Go on.)";
 const interruptedNote = "[your answer was interrupted here, before it was complete]";
 const endsWithInput = "added: a request must end with input";
 const spokenOf = (why: string) => ["transcript", why] as const;
-const emptyStretch = (): UnsentEvents => ({ answers: [], calls: [], tools: [], said: [], saidAt: [] });
+const emptyStretch = (): UnsentEvents => ({
+  answers: [],
+  calls: [],
+  tools: [],
+  said: [],
+  saidAt: [],
+  brought: [],
+});
 
 export function renderTranscript(
   source: ContextSource,
@@ -85,6 +103,11 @@ const readers = {
   "turn.started": (reading, { body, seq }) => {
     putInterrupted(reading);
     takeUp(reading, seqsOf(body.inputs), seq);
+  },
+  "context.retrieved": (reading, { turn, body }) => {
+    // It stands between the interrupted answer and the inputs of the next turn.
+    if (turn === null) putInterrupted(reading);
+    reading.stretch.brought.push(...body.entries.map(reasonOf));
   },
   "model.requested": (reading, { body, seq }) => {
     if (body.purpose === "compaction") return void reading.aside.add(seq);
@@ -251,7 +274,7 @@ function flush(reading: TranscriptReading): void {
   if (stretch.said.length > 0) {
     const place = [stretch.saidAt[0] ?? 0, stretch.saidAt.at(-1) ?? 0] as const;
     const part = { part: "message", role: "user", content: stretch.said } as const;
-    put(sheet, part, spokenOf("input"), place);
+    put(sheet, part, spokenOf("input"), place, stretch.brought);
   } else if (role === null || role === "assistant") putGoOn(sheet);
 }
 

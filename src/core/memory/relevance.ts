@@ -43,6 +43,13 @@ export class Relevance {
   readonly #having = new Map<string, Map<string, Slot>>();
   readonly #lengths: Record<Field, number> = { key: 0, value: 0, because: 0 };
 
+  /** The words of this many more entries count as the usual ones: with few entries no word is rare. */
+  readonly #background: number;
+
+  constructor(background = 0) {
+    this.#background = background;
+  }
+
   get size(): number {
     return this.#slots.size;
   }
@@ -145,7 +152,8 @@ export class Relevance {
   }
 
   #plainRarity(count: number): number {
-    return Math.log(1 + (this.#slots.size - count + 0.5) / (count + 0.5));
+    const size = this.#slots.size + this.#background;
+    return Math.log(1 + (size - count + 0.5) / (count + 0.5));
   }
 
   #frequency(word: string, { lengths, counts }: Slot): number {

@@ -23,6 +23,8 @@ export interface Ranked {
   readonly isRelevant: boolean;
 }
 
+/** Texts that are thought beside the candidates: among few, a word is not common because all have it. */
+export const corpusMin = 100;
 /** The words of a long query that make a full score. */
 const fullWordsMax = 8;
 /**
@@ -36,14 +38,14 @@ const oneWordMin = { inTitle: 0.3, elsewhere: 0.5 } as const;
 
 /** All candidates with a score, the best first; equals in the given order. */
 export function rank(query: string, candidates: readonly Candidate[]): readonly Ranked[] {
-  const index = new Relevance();
+  const index = new Relevance(corpusMin);
   for (const { id, title, text, note = "" } of candidates)
     index.set(id, { key: title, value: text, because: note });
   return rankIn(index, query);
 }
 
 /** The same with an index that is kept. */
-function rankIn(
+export function rankIn(
   index: Relevance,
   query: string,
   may: (id: string) => boolean = () => true,

@@ -1,5 +1,6 @@
 /** Commands on a turn: inputs, model calls, the context window. */
 import type { Refund } from "../budget/commands.ts";
+import type { BodyOf } from "../catalog.ts";
 import type { Command } from "../command.ts";
 import type { MissingValue } from "../compaction/check.ts";
 import type { CompactionNode } from "../compaction/tree.ts";
@@ -57,7 +58,11 @@ export type TurnCommand =
       readonly tools?: { readonly digest: string; readonly definitions: readonly unknown[] };
       /** For a session without a model: the one it continues with. */
       readonly model?: string;
+      /** What these inputs bring into the context. */
+      readonly retrieved?: BodyOf<"context.retrieved"> | undefined;
     }
+  /** Inputs that steer a turn bring this into the context. */
+  | { readonly do: "retrieve"; readonly retrieved: BodyOf<"context.retrieved"> }
   | {
       readonly do: "request";
       readonly model: string;

@@ -35,7 +35,7 @@ import {
 } from "./drafts.ts";
 
 export const turnDecisions: Decisions<TurnCommand["do"]> = {
-  begin: (state, { inputs, tools, model }) => {
+  begin: (state, { inputs, tools, model, retrieved }) => {
     const refusal = forbidden(state, "begin", "begin a turn");
     if (refusal !== null) return refusal;
     const stop = overBudget(state, { turns: 1 });
@@ -43,8 +43,13 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     const bound = tools === undefined ? [] : [toolsDraft(tools)];
     const turn = state.standing.lastTurn + 1;
     const named = model === undefined ? [] : [draft("session.migrated", { to: model })];
-    return accept(...named, ...bound, draft("turn.started", { inputs: pairs(inputs) }, undefined, { turn }));
+    const brought = retrieved === undefined ? [] : [draft("context.retrieved", retrieved)];
+    const started = draft("turn.started", { inputs: pairs(inputs) }, undefined, { turn });
+    return accept(...named, ...bound, ...brought, started);
   },
+  retrieve: (state, { retrieved }) =>
+    forbidden(state, "settle", "bring parts of its log into a context") ??
+    accept(draft("context.retrieved", retrieved, undefined, inTurn(state))),
   request: (state, command) => {
     const { model, compactTo: toSeq, nowMs, settings, prompt, inputs, reserved, ...body } = command;
     const refusal =

@@ -2,6 +2,7 @@
 import { ifGiven, after, blocksText, usageText, onTopic, lineText } from "../summary-text.ts";
 import { plural, count, compact } from "../text/number-format.ts";
 import { sha, blocks, usage, amounts } from "../sample.ts";
+import { limit } from "../limit.ts";
 import { zoneReasons } from "../context/zone.ts";
 import { type CatalogEntry, bare, event } from "../catalog-entry.ts";
 import {
@@ -118,6 +119,45 @@ export const turnEvents = {
         listed: [[6, 6]],
         documents: [{ seq: 2, ranges: [[0, 9]] }],
         memory: [{ seq: 7, shown: [[1, 1]] }],
+      },
+    },
+  }),
+  "context.retrieved": bare({
+    meaning: "Parts of the log that these inputs are about were brought into the context, right before them.",
+    body: z.looseObject({
+      inputs: z.array(Seq).max(limit.takenMax),
+      entries: z
+        .array(
+          z.looseObject({
+            /** `item`, `section` of a document, `turn` from before a compaction, `memory`. */
+            kind: Word,
+            seq: Seq,
+            /** Characters of the text at the position. Absent: all. */
+            range: z.tuple([Count, Count]).optional(),
+            /** Of the text that the context shows. */
+            digest: Sha256,
+            /** 0 to 1: the share of the inputs that it is about. */
+            score: z.number().min(0).max(1),
+            /** `words` in common, or `meaning`, or `both`. */
+            why: Word,
+          }),
+        )
+        .max(limit.retrievedMax),
+      /** `bm25`, or `hybrid` with an embedding model. */
+      ranker: Word,
+      /** What was missing: the search index was behind, the embedding model failed. */
+      note: Word.optional(),
+    }),
+    summary: ({ entries, ranker, note }) =>
+      `Brought in ${plural(entries.length, "part")} (${ranker}): ` +
+      entries.map(({ kind, seq, score }) => `${kind} ${seq}, ${score.toFixed(2)}`).join("; ") +
+      (note === undefined ? "" : ` (${note})`),
+    sample: {
+      body: {
+        inputs: [9],
+        entries: [{ kind: "section", seq: 2, range: [0, 9], digest: sha, score: 0.5, why: "words" }],
+        ranker: "bm25",
+        note: "search-behind",
       },
     },
   }),

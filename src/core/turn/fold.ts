@@ -44,6 +44,7 @@ export const turnFolds: Folds<keyof typeof turnEvents> = {
   "input.received": (state, { seq, body }) =>
     stand(state, { inbox: receive(state.standing.inbox, { seq, input: body.input }) }),
   "context.planned": (state, { seq }) => stand(state, { plan: seq }),
+  "context.retrieved": (state) => state,
   "model.requested": (state, { body, seq }) => {
     const settled = loseOpenCall(state);
     const { turn, inbox, used } = settled.standing;

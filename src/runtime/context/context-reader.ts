@@ -300,9 +300,10 @@ const isInput = ({ type }: SessionLogEvent): boolean =>
 const itemSeqs = ({ items }: Overlay): readonly number[] =>
   items.size > share.itemsMax ? [] : [...items.values()].map(({ seq }) => seq);
 
-/** Inputs that it takes, and the item that it pins. */
+/** Inputs that it takes, the item that it pins, parts that it brings in. */
 function referredBy(event: SessionLogEvent): readonly number[] {
   if (event.type === "item.pinned") return [event.body.item];
+  if (event.type === "context.retrieved") return event.body.entries.map(({ seq }) => seq);
   const takes = event.type === "turn.started" || event.type === "model.requested";
   return takes ? event.body.inputs.map(([seq]) => seq) : [];
 }

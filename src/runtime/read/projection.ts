@@ -19,11 +19,17 @@ export type IndexProgress = (done: { readonly records: number; readonly sessions
 const stepRecords = 200;
 const changesItems = /^(item\.|session\.(opened|forked|rewound|merged)$|content\.erased$)/;
 
-export async function catchUp(store: Store, states: StateReader, progress?: IndexProgress): Promise<void> {
-  for (let records = 0; ;) {
+/** Up to the head, or by so many steps. False: there is more. */
+export async function catchUp(
+  store: Store,
+  states: StateReader,
+  progress?: IndexProgress,
+  stepsMax = Infinity,
+): Promise<boolean> {
+  for (let records = 0, steps = 0; steps < stepsMax; steps++) {
     const from = await store.projected();
     const page = await store.feed(from, stepRecords);
-    if (page.position === from || (from === null && page.records.length === 0)) return;
+    if (page.position === from || (from === null && page.records.length === 0)) return true;
     const texts: { session: LogId; seq: number; text: string }[] = [];
     const touched = new Map<SessionId, number>();
     for (const record of page.records) {
@@ -43,6 +49,7 @@ export async function catchUp(store: Store, states: StateReader, progress?: Inde
     records += page.records.length;
     progress?.({ records, sessions: 0 });
   }
+  return false;
 }
 
 /**

@@ -22,6 +22,7 @@ import { needsPlan } from "../../core/context/plan.ts";
 import { nextContext, type Context } from "../context/context-reader.ts";
 import { planningFor } from "../context/model-settings.ts";
 import { pinsReason } from "../context/plan-reader.ts";
+import { retrieve } from "../context/retrieve.ts";
 import { nextTaken, readWaiting, takenOf } from "../read/inbox.ts";
 import { takeLeaseAt, type SessionLease } from "./lease.ts";
 import type { Deps } from "../deps.ts";
@@ -156,10 +157,14 @@ export class Drive implements AsyncDisposable {
     checkOptions("begin", options, ["tools"]);
     const { store } = this.#deps;
     const change = await this.change(async (state) => {
-      const waiting = await readWaiting(store, this.session, state);
+      const inputs = takenOf(await readWaiting(store, this.session, state));
       const known = state.standing.tools.at(-1)?.digest === options.tools?.digest;
       const tools = known ? {} : options;
-      return { do: "begin", inputs: takenOf(waiting), ...tools };
+      const settings = { model: state.standing.model ?? "offline/offline", images: false };
+      const { windowTokens } = await planningFor(this.#deps, this.session, state);
+      const wanted = { inputs, settings, windowTokens };
+      const retrieved = await retrieve(this.#deps, this.session, state, wanted);
+      return { do: "begin", inputs, ...tools, ...(retrieved === null ? {} : { retrieved }) };
     });
     return this.#going(change).lastTurn;
   }

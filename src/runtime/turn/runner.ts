@@ -15,7 +15,8 @@ import { giveUp } from "../message/deliver.ts";
 import { takeDrive, type Drive } from "./drive.ts";
 import type { ExecutorRun } from "./executor-run.ts";
 import { noteLeft } from "./file-changes.ts";
-import { readWaiting, takenOf } from "../read/inbox.ts";
+import { retrieve } from "../context/retrieve.ts";
+import { nextTaken, readWaiting, takenOf } from "../read/inbox.ts";
 import { keepLease } from "./lease-keeper.ts";
 import type { Deps } from "../deps.ts";
 import { measure, takeStep, type StepWorld } from "./step.ts";
@@ -116,15 +117,20 @@ const beginEarly =
 
 /** A session without a model is assigned one with its first turn, so that it does not change later. */
 async function beginCommand(
-  { store }: Deps,
+  deps: Deps,
   session: SessionId,
-  { offer, model }: RunContext,
+  { offer, model, settings }: RunContext,
   state: State,
 ): Promise<Command> {
-  const waiting = await readWaiting(store, session, state);
+  const inputs = takenOf(await readWaiting(deps.store, session, state));
+  // Another agent keeps its own context.
+  const brings = model.executor === undefined;
+  const { windowTokens } = model.facts;
+  const retrieved = brings ? await retrieve(deps, session, state, { inputs, settings, windowTokens }) : null;
   return {
     do: "begin",
-    inputs: takenOf(waiting),
+    inputs,
+    ...(retrieved === null ? {} : { retrieved }),
     ...(state.standing.tools.at(-1)?.digest === offer.digest ? {} : { tools: offer }),
     ...(state.standing.model === null ? { model: model.name } : {}),
   };
@@ -146,6 +152,8 @@ class Runner {
   readonly #runContext: RunContext;
   readonly #keeper: ReturnType<typeof keepLease>;
   readonly #step: StepWorld;
+  /** The last steering input that was looked at: once for each, also when a request is made again. */
+  #retrievedTo = 0;
   /** Set when another agent runs the turns. */
   #executor: ExecutorRun | null = null;
 
@@ -256,6 +264,7 @@ class Runner {
     }
     const { attempts } = state.standing.turn ?? { attempts: 0 };
     if (attempts >= limit.attemptsMax) return this.#suspend(`model call failed after ${attempts} attempts`);
+    if (await this.#retrieveSteering(state)) return;
     const measured = await measure(this.#step, state);
     const tooMuch = pinsReason(measured.context);
     if (tooMuch !== null) return this.#suspend(tooMuch);
@@ -265,6 +274,21 @@ class Runner {
     }
     const asked = await takeStep(this.#step, measured);
     if (asked.kind === "failed") await this.#afterFailure(asked.error, attempts + 1);
+  }
+
+  /** For inputs that steer the turn; true if something was brought in, so that the state is another one. */
+  async #retrieveSteering(state: State): Promise<boolean> {
+    const { session } = this.#drive;
+    const inputs = await nextTaken(this.#deps.store, session, state);
+    const fresh = inputs.filter(([seq]) => seq > this.#retrievedTo);
+    if (fresh.length === 0) return false;
+    this.#retrievedTo = fresh.at(-1)?.[0] ?? 0;
+    const { settings, model } = this.#runContext;
+    const { windowTokens } = model.facts;
+    const retrieved = await retrieve(this.#deps, session, state, { inputs: fresh, settings, windowTokens });
+    if (retrieved === null) return false;
+    await this.#drive.change({ do: "retrieve", retrieved });
+    return true;
   }
 
   async #afterFailure(error: ModelError, attempts: number): Promise<void> {

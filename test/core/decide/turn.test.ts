@@ -322,6 +322,24 @@ test("every state has a next step, and taking it eventually succeeds", () => {
   );
 });
 
+test("what an input brings in stands right before the record that takes it up", () => {
+  const entry = { kind: "item", seq: 1, digest: sha, score: 0.5, why: "words" };
+  const retrieved = { inputs: [2], entries: [entry], ranker: "bm25" };
+  const begun = given().when({ ...begin, retrieved });
+  assert.deepEqual(
+    begun.records.slice(-2).map(({ type, turn }) => [type, turn]),
+    [
+      ["context.retrieved", null],
+      ["turn.started", 1],
+    ],
+  );
+  const steered = begun.brings({ do: "retrieve", retrieved });
+  assert.deepEqual(
+    steered.map(({ type, turn }) => [type, turn]),
+    [["context.retrieved", 1]],
+  );
+});
+
 /** What the loop does, without a model and tools. */
 function doing(next: string, state: State, outcome: CommandOf<"end">["outcome"] | null): Command {
   const [first] = state.mind.calls.entries();

@@ -63,7 +63,7 @@ interface PartRowProps {
 
 function PartRow({ part, reason, isOpen, turn }: PartRowProps): ReactNode {
   const { title, line, pieces, gaps } = shownPart(part);
-  const { kind, why, fromSeq, toSeq, tokens: size } = reason;
+  const { kind, why, fromSeq, toSeq, tokens: size, brought = [] } = reason;
   return (
     <div className="context-part window-bar" data-open={isOpen || undefined}>
       <button type="button" className="context-part-head" aria-expanded={isOpen} onClick={turn}>
@@ -80,6 +80,12 @@ function PartRow({ part, reason, isOpen, turn }: PartRowProps): ReactNode {
       <p className="context-part-why small faint">
         {kindNames[kind]} · {visible(why)}
         {toSeq === 0 ? null : <Origin fromSeq={fromSeq} toSeq={toSeq} />}
+        {brought.map((one) => (
+          <span key={`${one.seq} ${one.range?.[0] ?? 0}`}>
+            {" "}
+            · brought in: {visible(one.kind)} {one.seq} ({one.score.toFixed(2)}, by {visible(one.why)})
+          </span>
+        ))}
       </p>
       {isOpen ? <Pieces pieces={pieces} /> : null}
     </div>

@@ -25,6 +25,7 @@ import { createHash } from "node:crypto";
 import { SkeinError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { limit } from "../core/limit.ts";
+import { openOnce } from "./open-once.ts";
 
 /** The session calls that a drawer needs. */
 interface DrawerSession {
@@ -160,18 +161,10 @@ export function makeDrawers(engine: DrawerEngine, options: DrawerOptions): Drawe
     return null;
   }
 
-  async function create(outer: string): Promise<DrawerSession> {
-    const labels = labelsOf(outer);
-    for (let generation = 0; generation < limit.conflictRetriesMax; generation++) {
-      const key = `drawer:${adapter}:${kind}:${digestOf(outer)}:${generation}`;
-      try {
-        return await engine.open({ objective: options.objective(outer), labels, key });
-      } catch (error) {
-        // The session of this key was deleted: its id is never used again.
-        if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
-      }
-    }
-    throw new SkeinError("conflict", `${kind}: deleted too often to be opened again`);
+  function create(outer: string): Promise<DrawerSession> {
+    const given = { objective: options.objective(outer), labels: labelsOf(outer) };
+    const key = `drawer:${adapter}:${kind}:${digestOf(outer)}`;
+    return openOnce(`${key}:0`, (one) => engine.open({ ...given, key: one }));
   }
 
   return {

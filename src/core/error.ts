@@ -39,9 +39,16 @@ export class SkeinError extends Error {
    * Distinguishes errors of one code where a program must: an idempotency key was reused for another change;
    * this engine never opens other stores; a log no longer holds a record that was read from it; the damage is
    * in received data (a bundle, a session that moves), not in this store; the input of a run that failed
-   * stays queued.
+   * stays queued; the session that a key made was deleted.
    */
-  readonly detail: "reused-key" | "opens-no-stores" | "rolled-back" | "received" | "input-queued" | undefined;
+  readonly detail:
+    | "reused-key"
+    | "opens-no-stores"
+    | "rolled-back"
+    | "received"
+    | "input-queued"
+    | "deleted-session"
+    | undefined;
 
   constructor(
     code: ErrorCode,

@@ -1,4 +1,5 @@
 /** The dependencies that the handles of one engine share. ("Context" means only what a model is sent.) */
+import type { DeletedSessions } from "./read/deleted-sessions.ts";
 import type { Binding } from "../core/tool/commands.ts";
 import type { TriggerSetting } from "../core/trigger/commands.ts";
 import type { WakeTrigger } from "../core/trigger/trigger.ts";
@@ -62,6 +63,8 @@ export interface EngineState {
   readonly memoryRules: Cache<string, readonly MemoryRule[]>;
   /** Made by the first trigger that needs it. */
   spread: Spread | null;
+  /** Made by the first call with a key that opens a session. */
+  deleted: DeletedSessions | null;
   follower: Follower | null;
   levels: Levels | null;
   readonly trees: Map<string, SharedTree>;

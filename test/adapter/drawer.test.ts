@@ -67,6 +67,64 @@ test("a deleted outer id begins anew, as often as it is deleted", async () => {
   assert.equal(await drawers.delete("a"), false);
 });
 
+test("an id that is deleted and used again, by one engine and by another, loses nothing", async (t) => {
+  const path = makePath(t);
+  await using one = await openEngine({ store: path });
+  await using other = await openEngine({ store: path });
+  for (let round = 0; round < 4; round++) {
+    const drawer = await drawersOf(one).open("a");
+    for (let n = 0; n <= round; n++) await drawer.append([{ noun: "note", value: n }]);
+    const seen = await drawersOf(other).open("a");
+    await seen.append([{ noun: "note", value: "other" }]);
+    assert.deepEqual(await valuesOf(seen), [...Array.from({ length: round + 1 }, (_, n) => n), "other"]);
+    assert.deepEqual(await valuesOf(drawer), await valuesOf(seen));
+    for (const engine of [one, other]) {
+      const session = await engine.session(drawer.session);
+      assert.equal((await session.fold()).standing.status, "open");
+    }
+    assert.equal(await drawersOf(round % 2 === 0 ? one : other).delete("a"), true);
+    assert.equal(await drawersOf(one).find("a"), null);
+  }
+});
+
+test("a key whose session was deleted opens no other of its id, also at another engine", async (t) => {
+  const path = makePath(t);
+  await using one = await openEngine({ store: path });
+  await using other = await openEngine({ store: path });
+  const given = { objective: "x", key: "k" };
+  const { id } = await one.open(given);
+  assert.equal((await other.open(given)).id, id);
+  await one.delete(id);
+  for (const engine of [one, other])
+    await assert.rejects(engine.open(given), { code: "conflict", detail: "deleted-session" });
+  assert.notEqual((await other.open({ ...given, key: "k2" })).id, id);
+});
+
+test("a follower of a session that is deleted and opened again ends, and suspends nothing", async (t) => {
+  const path = makePath(t);
+  await using one = await openEngine({ store: path });
+  await using other = await openEngine({ store: path });
+  const first = await drawersOf(one).open("a");
+  await first.append([{ noun: "note", value: 1 }]);
+  const stop = new AbortController();
+  const followed = await other.session(first.session);
+  const reading = Array.fromAsync(followed.events({ follow: true, signal: stop.signal })).catch(
+    (error: unknown) => error,
+  );
+  await followed.head();
+  await drawersOf(one).delete("a");
+  const second = await drawersOf(one).open("a");
+  for (const value of [2, 3, 4]) await second.append([{ noun: "note", value }]);
+  setTimeout(() => stop.abort(), 500);
+  const ended = await reading;
+  assert.ok(
+    Array.isArray(ended) || (ended instanceof SkeinError && ended.code === "not-found"),
+    String(ended),
+  );
+  assert.equal((await (await one.session(second.session)).fold()).standing.status, "open");
+  assert.deepEqual(await valuesOf(second), [2, 3, 4]);
+});
+
 test("a hold protects a drawer from deletion", async () => {
   await using engine = await inMemory();
   const drawer = await drawersOf(engine).open("a");

@@ -96,6 +96,7 @@ const layers: Readonly<Record<string, Layer>> = {
       "server/http/problem",
       "server/stream/sink",
       "adapter/answer-segment",
+      "adapter/open-once",
       "adapter/drawer",
       "adapter/session-updates",
       "own",

@@ -9,6 +9,7 @@ import { isOf } from "../../core/transcript.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { Session } from "../../runtime/engine/session.ts";
+import { openOnce } from "../open-once.ts";
 import { inputKey, messageId, resultId, seqOf, sha256 } from "./ids.ts";
 import {
   approvalOf,
@@ -61,12 +62,9 @@ export async function openThread(
   const { rows } = await engine.sessions({ labels: { [threadLabel]: digest }, limit: 10 });
   const found = rows.find(({ parent }) => parent === null);
   if (found !== undefined) return engine.session(found.session);
-  return engine.open({
-    objective: "Chat with the user.",
-    ...(agent === null ? {} : { agent }),
-    labels: { [threadLabel]: digest },
-    key: `${threadLabel}:${digest}`,
-  });
+  const given = { objective: "Chat with the user.", labels: { [threadLabel]: digest } };
+  const as = agent === null ? {} : { agent };
+  return openOnce(`${threadLabel}:${digest}`, (key) => engine.open({ ...given, ...as, key }));
 }
 
 /** Takes a POST into the log, and returns what its run shows. Rejects before anything is streamed. */

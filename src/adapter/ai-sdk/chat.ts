@@ -15,6 +15,7 @@ import type { Engine } from "../../runtime/engine/engine.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { safeJson } from "../../runtime/log/redact.ts";
 import { isFree } from "../../runtime/read/lease-status.ts";
+import { openOnce } from "../open-once.ts";
 import { messageSeq, sha256, toolCallSeq } from "./ids.ts";
 import { inputBlocks } from "./input.ts";
 import { isToolPart } from "./message.ts";
@@ -73,12 +74,8 @@ export async function openChat(engine: Engine, chatId: string, opening: ChatOpen
   if (isSessionId(chatId)) throw new SkeinError("not-found", `chat: there is no session ${chatId}`);
   const digest = sha256(chatId);
   const { objective = "Chat with the user.", labels = {}, ...rest } = opening;
-  return engine.open({
-    ...rest,
-    objective,
-    labels: { ...labels, [chatLabel]: digest },
-    key: `${chatLabel}:${digest}`,
-  });
+  const given = { ...rest, objective, labels: { ...labels, [chatLabel]: digest } };
+  return openOnce(`${chatLabel}:${digest}`, (key) => engine.open({ ...given, key }));
 }
 
 /** Takes a POST, and returns the stream of the turn that it is about. Rejects before anything is streamed. */

@@ -20,6 +20,7 @@ import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import type { Drive } from "../../runtime/turn/drive.ts";
+import { openOnce } from "../open-once.ts";
 import { CallLedger, type Intent, type RecordedOutcome, type RunUsage } from "./call-ledger.ts";
 import { sha256 } from "./ids.ts";
 
@@ -59,7 +60,7 @@ export async function durableRun(
     throw new SkeinError("invalid", "durableRun: run: expected a text of 1 to 1,000 characters");
   const digest = sha256(run);
   const labels = { [runLabel]: digest };
-  const session = await engine.open({ objective, labels, key: `${runLabel}:${digest}` });
+  const session = await openOnce(`${runLabel}:${digest}`, (key) => engine.open({ objective, labels, key }));
   const drive = await session.drive();
   try {
     const ledger = await CallLedger.open(engine, session, drive);

@@ -7,7 +7,7 @@ import type { SessionId } from "../../core/ids.ts";
 import { isUnreviewed } from "../../core/govern/review.ts";
 import { rulesForFork } from "../../core/tool/permission-order.ts";
 import type { State } from "../../core/state.ts";
-import { madeBefore, newSessionId } from "../log/request-scope.ts";
+import { freshSessionId, madeBefore } from "../log/request-scope.ts";
 import { carriedForFork } from "./memory-selection.ts";
 import type { Deps } from "../deps.ts";
 import { erasedBefore } from "../govern/erase-fork.ts";
@@ -52,7 +52,7 @@ export async function forkSession(
   const { objective, memory } = options;
   const carried = memory === false ? null : await carriedForFork(deps, session, plan.from, objective);
   const command = carried === null ? plan.command : { ...plan.command, carried };
-  const id = newSessionId(deps);
+  const id = await freshSessionId(deps);
   await writer.begin(id, { ...plan, command }, { actor });
   return id;
 }

@@ -9,7 +9,7 @@ import { limit } from "../../core/limit.ts";
 import { type SessionStatus } from "../../core/session/lifecycle.ts";
 import type { TriggerSpec } from "../../core/trigger/trigger.ts";
 import type { ResultPage, StoreStats, WorkerRow } from "../../store/port.ts";
-import { requestDeps, madeBefore, newSessionId } from "../log/request-scope.ts";
+import { freshSessionId, requestDeps, madeBefore } from "../log/request-scope.ts";
 import {
   addAgent,
   listAgents,
@@ -165,7 +165,7 @@ export class Engine implements AsyncDisposable {
     if (before !== null)
       return new Session(this.#deps, before, await carriedAgain(this.#deps, before, options));
     const { opening, carriedOver } = await prepareCarried(this.#deps, options);
-    const id = newSessionId(deps);
+    const id = await freshSessionId(deps);
     await writer.begin(id, { command: { do: "open", workspace: store.workspace, ...opening } }, { actor });
     return new Session(this.#deps, id, carriedOver);
   }

@@ -62,6 +62,7 @@ const newEngineState = (): EngineState => ({
   trees: new Map(),
   agents: null,
   templates: null,
+  deleted: null,
 });
 
 export function makeDeps({ store, tenant = "default", actor, ...options }: EngineOptions): Deps {

@@ -6,6 +6,7 @@
 import { SkeinError } from "../../core/error.ts";
 import { makeSessionId, type LogId, type SessionId } from "../../core/ids.ts";
 import type { Deps } from "../deps.ts";
+import { makeDeletedSessions } from "../read/deleted-sessions.ts";
 import { isReused, isSameChange, reusedKey } from "./same-change.ts";
 import { recordKey } from "./seal.ts";
 import type { Build, Change, Writer } from "./writer.ts";
@@ -46,6 +47,21 @@ export function requestDeps(outer: Deps, { key, madeMs, expect, same, need }: Re
 /** The id of a new session: a random one, or the one derived from the caller's key. */
 export const newSessionId = ({ world, newSession }: Deps): SessionId =>
   newSession?.() ?? makeSessionId({ nowMs: world.now(), random: world.random(10) });
+
+/**
+ * The same for a session that must be new. Ids are never used again: other processes may still know the one
+ * that was deleted. Rejects with `conflict` when a call with the same key made it and it was deleted.
+ */
+export async function freshSessionId(deps: Deps): Promise<SessionId> {
+  const id = newSessionId(deps);
+  if (deps.newSession === undefined) return id;
+  deps.shared.deleted ??= makeDeletedSessions(deps.store);
+  if (!(await deps.shared.deleted.has(id))) return id;
+  throw new SkeinError("conflict", `key: its session ${id} was deleted`, {
+    hint: "use a new key to open another one",
+    detail: "deleted-session",
+  });
+}
 
 /** The session that a call with the same key has made; null when there is none. */
 export async function madeBefore({ store, newSession }: Deps): Promise<SessionId | null> {

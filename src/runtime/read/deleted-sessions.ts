@@ -1,0 +1,36 @@
+/** Which sessions were deleted, by the log of the workspace: read once, then what is new in it. */
+import { readEvent } from "../../core/event.ts";
+import type { SessionId } from "../../core/ids.ts";
+import type { Store } from "../../store/port.ts";
+import { readRecords } from "./record-pages.ts";
+
+export interface DeletedSessions {
+  has(session: SessionId): Promise<boolean>;
+}
+
+export function makeDeletedSessions(store: Store): DeletedSessions {
+  let ids = new Set<string>();
+  let seenSeq = 0;
+  let reading: Promise<void> = Promise.resolve();
+
+  async function catchUp(): Promise<void> {
+    const headSeq = (await store.head(store.workspace))?.seq ?? 0;
+    // The store fell back to an earlier copy of itself.
+    if (headSeq < seenSeq) [ids, seenSeq] = [new Set(), 0];
+    const types = ["session.deleted"];
+    for await (const record of readRecords(store, store.workspace, [seenSeq + 1, headSeq], { types })) {
+      const { session } = readEvent(record, false).event.body as { readonly session?: unknown };
+      if (typeof session === "string") ids.add(session);
+    }
+    seenSeq = headSeq;
+  }
+
+  return {
+    async has(session) {
+      const before = reading;
+      reading = before.catch(() => null).then(catchUp);
+      await reading;
+      return ids.has(session);
+    },
+  };
+}

@@ -79,7 +79,11 @@ const guides: NavGroup = {
     page("docs/acp.md", "Editors (ACP)", "run sessions in an editor, and other agents in a session"),
     page("docs/mcp.md", "Agents (MCP)", "give Claude Code, Cursor and others history, memory and handoffs"),
     page("docs/proxy.md", "Recording proxy", "record the model calls of programs that you do not change"),
-    page("docs/durable-streams.md", "Durable Streams", "follow the log of a session with its clients"),
+    page(
+      "docs/durable-streams.md",
+      "Durable Streams",
+      "follow the log of a session, and keep streams of your own",
+    ),
     page("docs/secrets.md", "Secrets", "keep keys and passwords out of the log"),
     page("docs/client.md", "Client", "call a server from Node or a browser with the library's types"),
     page("docs/python.md", "Python", "call a server from Python, with types, streams and safe retries"),

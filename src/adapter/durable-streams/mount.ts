@@ -5,8 +5,20 @@ import type { Mount } from "../../server/http/mount.ts";
 export const durableStreamsMount: Mount = {
   prefix: "/streams",
   cors: {
-    methods: ["PUT", "HEAD"],
-    headers: ["If-None-Match", "Stream-Forked-From", "Stream-Fork-Offset"],
+    methods: ["PUT", "HEAD", "DELETE"],
+    headers: [
+      "If-None-Match",
+      "Stream-TTL",
+      "Stream-Expires-At",
+      "Stream-Closed",
+      "Stream-Seq",
+      "Stream-Forked-From",
+      "Stream-Fork-Offset",
+      "Stream-Fork-Sub-Offset",
+      "Producer-Id",
+      "Producer-Epoch",
+      "Producer-Seq",
+    ],
   },
   async load() {
     const { makeStreamHandler } = await import("./requests.ts");

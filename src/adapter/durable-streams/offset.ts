@@ -21,7 +21,8 @@ export function seqOfOffset(offset: string): number {
   throw invalid("offset: expected an offset of this stream, -1 or now");
 }
 
-export function readRequest(query: URLSearchParams): ReadRequest {
+/** The parameters of a read, each at most once. */
+export function readParameters(query: URLSearchParams) {
   const [offset, live, cursor] = ["offset", "live", "cursor"].map((name) => {
     const values = query.getAll(name);
     if (values.length > 1 || values[0] === "") throw invalid(`${name}: expected one value`);
@@ -30,8 +31,13 @@ export function readRequest(query: URLSearchParams): ReadRequest {
   if (live !== null && live !== undefined && live !== "long-poll" && live !== "sse")
     throw invalid('live: expected "long-poll" or "sse"');
   if (live && !offset) throw invalid("offset: missing; a live read needs one");
-  const afterSeq = offset === "now" ? offset : seqOfOffset(offset ?? "-1");
-  return { afterSeq, live: live ?? null, cursor: cursor ?? null };
+  const mode: ReadRequest["live"] = live ?? null;
+  return { offset: offset ?? null, live: mode, cursor: cursor ?? null };
+}
+
+export function readRequest(query: URLSearchParams): ReadRequest {
+  const { offset, live, cursor } = readParameters(query);
+  return { afterSeq: offset === "now" ? offset : seqOfOffset(offset ?? "-1"), live, cursor };
 }
 
 const epochMs = Date.UTC(2024, 9, 9);

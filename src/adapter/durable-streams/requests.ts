@@ -11,7 +11,10 @@ import type { MountRequest } from "../../server/http/mount.ts";
 import { ProblemError } from "../../server/http/problem.ts";
 import type { Sink } from "../../server/stream/sink.ts";
 import { decodeName, findStream, putStream } from "./names.ts";
+import { makeNamedHandler, StreamError } from "./named-requests.ts";
 import { cursorAt, offsetOf, readRequest, type ReadRequest } from "./offset.ts";
+import { reply } from "./reply.ts";
+import { withTimeout } from "./timeout.ts";
 
 /** How long a live read lasts, and how many events an answer has at most. */
 interface Limits {
@@ -30,20 +33,24 @@ interface Chunk {
 }
 
 const jsonType = { "content-type": "application/json" };
-const exposed =
-  "Stream-Next-Offset, Stream-Cursor, Stream-Up-To-Date, Stream-SSE-Data-Encoding, ETag, Location";
+const exposed = [
+  "Stream-Next-Offset, Stream-Cursor, Stream-Up-To-Date, Stream-SSE-Data-Encoding, ETag, Location",
+  "Stream-Closed, Stream-TTL, Stream-Expires-At, Producer-Epoch, Producer-Seq",
+  "Producer-Expected-Seq, Producer-Received-Seq",
+].join(", ");
 
 /** Answers requests; a live read ends after so long, and the client continues with the next one. */
-export const makeStreamHandler =
-  (limits: Limits) =>
-  async (given: MountRequest): Promise<void> => {
+export function makeStreamHandler(limits: Limits) {
+  const answerNamed = makeNamedHandler(limits);
+  return async (given: MountRequest): Promise<void> => {
     const request = withHeaders(given);
     try {
-      await answer(request, limits);
+      await (given.path.startsWith("/v1/stream/") ? answerNamed(request) : answer(request, limits));
     } catch (error) {
       sendError(request, error);
     }
   };
+}
 
 /** Pages of allowed origins may read the protocol's headers, and use the answer. */
 function withHeaders(given: MountRequest): MountRequest {
@@ -58,6 +65,10 @@ function sendError(given: MountRequest, error: unknown): void {
     given.response.end();
     return;
   }
+  if (error instanceof StreamError) {
+    const { status, message, headers } = error;
+    return reply(given, status, headers, JSON.stringify({ code: "conflict", message }));
+  }
   const problem = given.problemOf(error);
   const { detail: message, code, hint, status } = problem;
   const allowed = code === "wrong-method" ? allow : {};
@@ -66,20 +77,6 @@ function sendError(given: MountRequest, error: unknown): void {
 }
 
 const allow = { allow: "GET, HEAD, PUT" };
-
-function reply(
-  given: MountRequest,
-  status: number,
-  headers: Readonly<Record<string, string>>,
-  body = "",
-): void {
-  const { response } = given;
-  const type = body === "" ? {} : jsonType;
-  const length = status === 204 || status === 304 ? {} : { "content-length": Buffer.byteLength(body) };
-  const cache = { "cache-control": "no-store" };
-  response.writeHead(status, { ...given.headers, ...type, ...cache, ...length, ...headers });
-  response.end(given.request.method === "HEAD" ? undefined : body);
-}
 
 async function answer(given: MountRequest, limits: Limits): Promise<void> {
   const [, kind, part = "", ...rest] = given.path.split("/");
@@ -159,27 +156,6 @@ async function read(given: MountRequest, caller: Caller, { session, request, lim
   };
   if ("etag" in headers && given.request.headers["if-none-match"] === etag) return reply(given, 304, headers);
   reply(given, 200, headers, JSON.stringify(chunk.events));
-}
-
-/** Runs with a signal that is also aborted after a time. */
-async function withTimeout<T>(
-  engine: Engine,
-  ms: number,
-  signal: AbortSignal,
-  run: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const timeout = new AbortController();
-  const done = new AbortController();
-  const slept = internalsOf(engine).world.sleep(ms, AbortSignal.any([signal, done.signal]));
-  slept.then(
-    () => timeout.abort(),
-    () => null,
-  );
-  try {
-    return await run(AbortSignal.any([signal, timeout.signal]));
-  } finally {
-    done.abort();
-  }
 }
 
 /** Waits for an event after a position. False when the signal came first. */

@@ -68,9 +68,9 @@ export function openSink(
   // A client of an older version reads until the connection ends.
   const isChunked = response.req.httpVersion === "1.1";
   response.writeHead(200, {
-    ...headers,
     "content-type": "text/event-stream; charset=utf-8",
     "cache-control": "no-store",
+    ...headers,
     "x-accel-buffering": "no",
     ...(isChunked ? { "transfer-encoding": "chunked" } : {}),
   });

@@ -1,0 +1,82 @@
+/** The protocol's official conformance suite, in a process of its own, against named streams. */
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Mount } from "../../../src/server/http/mount.ts";
+import { makeStreamHandler } from "../../../src/adapter/durable-streams/requests.ts";
+import { durableStreamsMount } from "../../../src/adapter/durable-streams/mount.ts";
+import { served } from "../../server/served.ts";
+import { startTokenProxy } from "../mcp/token-proxy.ts";
+
+/** Pinned; the suite needs this line of vitest. 44 MB: too much for everyone's checkout. */
+const packages = ["@durable-streams/server-conformance-tests@0.3.6", "vitest@4.1.12"];
+const folder = join(tmpdir(), "skein-vendors", "durable-streams-0.3.6");
+
+/** Whether an earlier run has installed it. */
+export const isInstalled = (): boolean => existsSync(join(folder, "installed"));
+
+/** Installs the suite where later runs find it. False when it cannot be. */
+export function installSuite(): boolean {
+  if (isInstalled()) return true;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "package.json"), '{ "private": true, "type": "module" }');
+  const words = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", folder, ...packages];
+  const done = spawnSync("npm", words, { cwd: folder, encoding: "utf8", timeout: 300_000 });
+  if (done.status === 0) mkdirSync(join(folder, "installed"), { recursive: true });
+  return done.status === 0;
+}
+
+const program = `import { describe } from "vitest";
+import { runConformanceTests } from "@durable-streams/server-conformance-tests";
+describe("skein", () => {
+  const baseUrl = process.env.SKEIN_STREAMS_URL;
+  runConformanceTests({ baseUrl, longPollTimeoutMs: 500, subscriptions: false });
+});
+`;
+
+interface Report {
+  readonly testResults: readonly {
+    readonly assertionResults: readonly {
+      readonly fullName: string;
+      readonly status: string;
+      readonly failureMessages: readonly string[];
+    }[];
+  }[];
+}
+
+/** The cases by status. `only`: those whose name matches. */
+export async function runSuite(only?: string) {
+  const mount: Mount = {
+    ...durableStreamsMount,
+    load: async () => makeStreamHandler({ longPollMs: 500, sseMs: 60_000, eventsMax: 500 }),
+  };
+  await using place = await served({ mounts: [mount], origins: ["https://example.com"] });
+  await using proxy = await startTokenProxy(place.server.url, place.token);
+  writeFileSync(join(folder, "suite.test.mjs"), program);
+  const output = join(folder, `report-${process.pid}.json`);
+  const words = ["run", "--root", folder, "--reporter=json", `--outputFile=${output}`, "suite.test.mjs"];
+  const names = only === undefined ? [] : ["-t", only];
+  const child = spawn(
+    process.execPath,
+    [join(folder, "node_modules/vitest/vitest.mjs"), ...words, ...names],
+    {
+      cwd: folder,
+      env: { ...process.env, SKEIN_STREAMS_URL: `${proxy.url}/streams`, NODE_OPTIONS: "" },
+      stdio: "ignore",
+      timeout: 280_000,
+      killSignal: "SIGKILL",
+    },
+  );
+  await once(child, "exit");
+  const { testResults } = JSON.parse(readFileSync(output, "utf8")) as Report;
+  const all = testResults.flatMap(({ assertionResults }) => assertionResults);
+  const of = (status: string) => all.filter((one) => one.status === status);
+  return {
+    passed: of("passed").map(({ fullName }) => fullName),
+    failed: of("failed").map(({ fullName, failureMessages }) => `${fullName}: ${failureMessages[0] ?? ""}`),
+    skipped: of("skipped").map(({ fullName }) => fullName),
+    troubles: place.troubles,
+  };
+}

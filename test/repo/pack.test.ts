@@ -1,18 +1,19 @@
 /** Keeps the package whole: packed and installed in an empty folder, it works without the checkout. */
 // Process of its own: it takes longest, and the others would wait for it.
 import assert from "node:assert/strict";
-import { cpSync, existsSync, globSync, mkdirSync } from "node:fs";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, globSync, linkSync, mkdirSync, mkdtempSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
-import { delimiter, join, relative, sep } from "node:path";
+import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, suite, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { build } from "vite";
 import type * as Client from "../../src/client/connect.ts";
 import { buildPage } from "../browser/chromium.ts";
+import { sliced } from "../slice.ts";
 import { runCommand } from "./command.ts";
 import { copyLibrary, tsc } from "./library.ts";
 import { blocksOf } from "./markdown.ts";
@@ -20,6 +21,7 @@ import { root } from "./source.ts";
 
 interface Manifest {
   readonly version: string;
+  readonly bin: Readonly<Record<string, string>>;
   readonly files: readonly string[];
   readonly dependencies: Readonly<Record<string, string>>;
 }
@@ -31,6 +33,8 @@ type Needs = Readonly<
 const scratch = mkdtempSync(join(tmpdir(), "skein-pack-"));
 const app = join(scratch, "app");
 const bin = join(app, "node_modules/.bin/skein");
+/** Hard links do not reach from one file system into another. */
+const isOneDisk = statSync(scratch).dev === statSync(join(root, "node_modules")).dev;
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
 
 suite("the packed package, installed in an empty folder", () => {
@@ -38,12 +42,8 @@ suite("the packed package, installed in an empty folder", () => {
   before(async () => {
     packed = await pack();
     mkdirSync(app);
-    writeFileSync(join(app, "package.json"), '{ "private": true, "type": "module" }');
-    copyDependencies(join(app, "node_modules"));
-    const tarball = join(scratch, `skein-${manifest.version}.tgz`);
-    // Without an audit and the like, which a machine that reaches nothing waits for in vain.
-    const quiet = ["--no-audit", "--no-fund", "--no-update-notifier"];
-    await run("npm", ["install", "--offline", "--ignore-scripts", ...quiet, tarball], app, true);
+    linkDependencies(join(app, "node_modules"));
+    await sliced(unpack, install)(join(scratch, `skein-${manifest.version}.tgz`));
   });
   after(() => rmSync(scratch, { recursive: true }));
 
@@ -175,11 +175,37 @@ async function whileServed(work: (served: Served) => Promise<void>): Promise<voi
   }
 }
 
+const appPackage = { private: true, type: "module" };
+
+/** Without an audit and the like, which a machine that reaches nothing waits for in vain. */
+async function install(tarball: string): Promise<void> {
+  writeFileSync(join(app, "package.json"), JSON.stringify(appPackage));
+  const quiet = ["--no-audit", "--no-fund", "--no-update-notifier"];
+  await run("npm", ["install", "--offline", "--ignore-scripts", ...quiet, tarball], app, true);
+}
+
+/** What an installation comes to, for a quarter of its time; npm says whether the dependencies fit. */
+async function unpack(tarball: string): Promise<void> {
+  const { version, bin: programs } = manifest;
+  writeFileSync(
+    join(app, "package.json"),
+    JSON.stringify({ ...appPackage, dependencies: { skein: version } }),
+  );
+  const modules = join(app, "node_modules");
+  for (const folder of ["skein", ".bin"]) mkdirSync(join(modules, folder));
+  await run("tar", ["xzf", tarball, "--strip-components=1", "-C", join(modules, "skein")], app);
+  for (const [name, file] of Object.entries(programs)) {
+    chmodSync(join(modules, "skein", file), 0o755);
+    symlinkSync(join("..", "skein", file), join(modules, ".bin", name));
+  }
+  await run("npm", ["ls", "--all", "--offline", "--no-update-notifier"], app, true);
+}
+
 /**
- * Copies the dependencies, and theirs, from the checkout: npm finds each at a version that fits, and asks no
+ * Takes the dependencies, and theirs, from the checkout: npm finds each at a version that fits, and asks no
  * registry. What the package needs and does not declare is missing.
  */
-function copyDependencies(folder: string): void {
+function linkDependencies(folder: string): void {
   const from = join(root, "node_modules");
   const found = new Set<string>();
   const add = (place: string, names: readonly string[]): void => {
@@ -194,9 +220,19 @@ function copyDependencies(folder: string): void {
   };
   add("", Object.keys(manifest.dependencies));
   for (const path of found) {
-    const outer = join(from, path);
-    const filter = (file: string): boolean => !relative(outer, file).split(sep).includes("node_modules");
-    cpSync(outer, join(folder, path), { recursive: true, filter });
+    linkTree(join(from, path), join(folder, path));
+  }
+}
+
+/** A folder without its node_modules, its files as links: to copy them took 4 s of processor time. */
+function linkTree(from: string, to: string): void {
+  mkdirSync(to, { recursive: true });
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (entry.name === "node_modules") continue;
+    if (entry.isDirectory()) linkTree(source, target);
+    else if (isOneDisk) linkSync(source, target);
+    else cpSync(source, target);
   }
 }
 

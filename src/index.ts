@@ -184,7 +184,7 @@ export type { Budget } from "./core/budget/commands.ts";
 export { SkeinError } from "./core/error.ts";
 export type { ErrorCode } from "./core/error.ts";
 export type { SessionId } from "./core/ids.ts";
-export type { ItemKind } from "./core/item/events.ts";
+export type { ItemKind } from "./core/item/kind.ts";
 export { limit } from "./core/limit.ts";
 export type { ContentBlock } from "./core/schema.ts";
 export type { OpenOptions } from "./core/session/commands.ts";

@@ -197,7 +197,7 @@ class MessageWake(_MessageWake, _MessageWakeOptional, total=False):
 
 
 class SessionWakeItem(TypedDict):
-    kind: Literal["fact", "decision", "task", "artifact"]
+    kind: str
     key: str
 
 
@@ -454,12 +454,17 @@ class AddAgentContext(TypedDict, total=False):
     shares: AddAgentContextShares
 
 
+class AddAgentKindsValue(TypedDict, total=False):
+    description: str
+    schema: Any
+
+
 class _AddAgentMemoryPromote(TypedDict):
     scope: Literal["agent", "user", "workspace"]
 
 
 class AddAgentMemoryPromote(_AddAgentMemoryPromote, total=False):
-    kinds: Sequence[Literal["fact", "decision", "task", "artifact"]]
+    kinds: Sequence[str]
     keys: Sequence[str]
 
 
@@ -1305,7 +1310,7 @@ class _MergeAnswer3(TypedDict):
 class MergeAnswer3(_MergeAnswer3, total=False):
     take: Literal["value"]
     because: str
-    status: Literal["open", "done", "dropped"]
+    status: Literal["open", "done", "dropped", "supported", "rejected"]
 
 
 class MergeResultConflict(TypedDict):
@@ -3019,6 +3024,7 @@ class Client(_ClientBase):
         context: Optional[AddAgentContext] = None,
         on_unknown: Optional[Literal["ask", "tell"]] = None,
         concurrency: Optional[int] = None,
+        kinds: Optional[Mapping[str, AddAgentKindsValue]] = None,
         memory: Optional[AddAgentMemory] = None,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
@@ -3044,6 +3050,7 @@ class Client(_ClientBase):
                 "context": context,
                 "onUnknown": on_unknown,
                 "concurrency": concurrency,
+                "kinds": kinds,
                 "memory": memory,
             },
             idempotency_key=idempotency_key,
@@ -3102,7 +3109,7 @@ class Client(_ClientBase):
         self,
         *,
         scope: Literal["agent", "user", "workspace"],
-        kind: Literal["fact", "decision", "task", "artifact"],
+        kind: str,
         key: str,
         value: Any,
         owner: Optional[str] = None,
@@ -3129,7 +3136,7 @@ class Client(_ClientBase):
         self,
         *,
         scope: Literal["agent", "user", "workspace"],
-        kind: Literal["fact", "decision", "task", "artifact"],
+        kind: str,
         key: str,
         owner: Optional[str] = None,
         reason: Optional[str] = None,
@@ -4199,17 +4206,19 @@ class Session(_SessionBase):
 
     def record(
         self,
-        kind: Literal["fact", "decision", "task", "artifact"],
+        kind: str,
         key: str,
         value: Any,
         *,
         because: Optional[str] = None,
-        status: Optional[Literal["open", "done", "dropped"]] = None,
+        status: Optional[Literal["open", "done", "dropped", "supported", "rejected"]] = None,
+        confidence: Optional[float] = None,
+        evidence: Optional[Sequence[str]] = None,
         idempotency_key: Optional[str] = None,
         if_match: Optional[int] = None,
         timeout: Optional[float] = None,
     ) -> AppendResult:
-        """Sets an item: a fact, decision, task or artifact that outlives every compaction."""
+        """Sets an item: a fact, decision, task or other kind that outlives every compaction."""
         return cast("AppendResult", self._call(
             "session.record",
             {
@@ -4218,6 +4227,8 @@ class Session(_SessionBase):
                 "value": value,
                 "because": because,
                 "status": status,
+                "confidence": confidence,
+                "evidence": evidence,
             },
             idempotency_key=idempotency_key,
             if_match=if_match,
@@ -4226,7 +4237,7 @@ class Session(_SessionBase):
 
     def retract(
         self,
-        kind: Literal["fact", "decision", "task", "artifact"],
+        kind: str,
         key: str,
         *,
         because: Optional[str] = None,
@@ -4249,7 +4260,7 @@ class Session(_SessionBase):
 
     def pin(
         self,
-        kind: Literal["fact", "decision", "task", "artifact"],
+        kind: str,
         key: str,
         *,
         because: Optional[str] = None,
@@ -4274,7 +4285,7 @@ class Session(_SessionBase):
 
     def unpin(
         self,
-        kind: Literal["fact", "decision", "task", "artifact"],
+        kind: str,
         key: str,
         *,
         because: Optional[str] = None,
@@ -4297,7 +4308,7 @@ class Session(_SessionBase):
 
     def promote(
         self,
-        kind: Literal["fact", "decision", "task", "artifact"],
+        kind: str,
         key: str,
         *,
         scope: Literal["agent", "user", "workspace"],
@@ -5638,6 +5649,7 @@ class AsyncClient(_AsyncClientBase):
         context: Optional[AddAgentContext] = None,
         on_unknown: Optional[Literal["ask", "tell"]] = None,
         concurrency: Optional[int] = None,
+        kinds: Optional[Mapping[str, AddAgentKindsValue]] = None,
         memory: Optional[AddAgentMemory] = None,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
@@ -5663,6 +5675,7 @@ class AsyncClient(_AsyncClientBase):
                 "context": context,
                 "onUnknown": on_unknown,
                 "concurrency": concurrency,
+                "kinds": kinds,
                 "memory": memory,
             },
             idempotency_key=idempotency_key,
@@ -5721,7 +5734,7 @@ class AsyncClient(_AsyncClientBase):
         self,
         *,
         scope: Literal["agent", "user", "workspace"],
-        kind: Literal["fact", "decision", "task", "artifact"],
+        kind: str,
         key: str,
         value: Any,
         owner: Optional[str] = None,
@@ -5748,7 +5761,7 @@ class AsyncClient(_AsyncClientBase):
         self,
         *,
         scope: Literal["agent", "user", "workspace"],
-        kind: Literal["fact", "decision", "task", "artifact"],
+        kind: str,
         key: str,
         owner: Optional[str] = None,
         reason: Optional[str] = None,
@@ -6818,17 +6831,19 @@ class AsyncSession(_AsyncSessionBase):
 
     async def record(
         self,
-        kind: Literal["fact", "decision", "task", "artifact"],
+        kind: str,
         key: str,
         value: Any,
         *,
         because: Optional[str] = None,
-        status: Optional[Literal["open", "done", "dropped"]] = None,
+        status: Optional[Literal["open", "done", "dropped", "supported", "rejected"]] = None,
+        confidence: Optional[float] = None,
+        evidence: Optional[Sequence[str]] = None,
         idempotency_key: Optional[str] = None,
         if_match: Optional[int] = None,
         timeout: Optional[float] = None,
     ) -> AppendResult:
-        """Sets an item: a fact, decision, task or artifact that outlives every compaction."""
+        """Sets an item: a fact, decision, task or other kind that outlives every compaction."""
         return cast("AppendResult", await self._call(
             "session.record",
             {
@@ -6837,6 +6852,8 @@ class AsyncSession(_AsyncSessionBase):
                 "value": value,
                 "because": because,
                 "status": status,
+                "confidence": confidence,
+                "evidence": evidence,
             },
             idempotency_key=idempotency_key,
             if_match=if_match,
@@ -6845,7 +6862,7 @@ class AsyncSession(_AsyncSessionBase):
 
     async def retract(
         self,
-        kind: Literal["fact", "decision", "task", "artifact"],
+        kind: str,
         key: str,
         *,
         because: Optional[str] = None,
@@ -6868,7 +6885,7 @@ class AsyncSession(_AsyncSessionBase):
 
     async def pin(
         self,
-        kind: Literal["fact", "decision", "task", "artifact"],
+        kind: str,
         key: str,
         *,
         because: Optional[str] = None,
@@ -6893,7 +6910,7 @@ class AsyncSession(_AsyncSessionBase):
 
     async def unpin(
         self,
-        kind: Literal["fact", "decision", "task", "artifact"],
+        kind: str,
         key: str,
         *,
         because: Optional[str] = None,
@@ -6916,7 +6933,7 @@ class AsyncSession(_AsyncSessionBase):
 
     async def promote(
         self,
-        kind: Literal["fact", "decision", "task", "artifact"],
+        kind: str,
         key: str,
         *,
         scope: Literal["agent", "user", "workspace"],

@@ -1,5 +1,5 @@
 /** The fields that several calls share. Objects are strict: a misspelled field is refused. */
-import { ItemKind } from "../core/item/events.ts";
+import { Evidence, ItemKind, ItemStatus } from "../core/item/events.ts";
 import {
   AgentName,
   ContentBlock,
@@ -18,7 +18,7 @@ import { limit } from "../core/limit.ts";
 import { isStorableUsd, storableUsdHint } from "../core/text/money.ts";
 import { missedRules, triggerSchemas } from "../core/trigger/trigger.ts";
 
-export { AgentName, ItemKind, Key, ModelName, Reason, Seq };
+export { AgentName, Evidence, ItemKind, ItemStatus, Key, ModelName, Reason, Seq };
 
 /** A session's id, or a unique suffix. */
 export const SessionName = z.string().regex(namePattern, "expected a session id or a unique suffix of one");
@@ -34,7 +34,6 @@ export const Objective = z.string().max(limit.objectiveCharsMax);
 export const Instructions = z.string().max(limit.instructionsCharsMax);
 export const Labels = z.record(LabelKey, LabelValue);
 export const Scope = z.enum(["agent", "user", "workspace"]);
-export const TaskStatus = z.enum(["open", "done", "dropped"]);
 /** Any JSON. */
 export const Value = z.unknown();
 /** A position, or the name of a checkpoint. */
@@ -247,7 +246,7 @@ export const MergeAnswer = once(() =>
       take: z.literal("value").exactOptional(),
       value: Value,
       because: Reason.exactOptional(),
-      status: TaskStatus.exactOptional(),
+      status: ItemStatus.exactOptional(),
     }),
   ]),
 );

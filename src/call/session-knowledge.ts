@@ -4,6 +4,7 @@ import { limit } from "../core/limit.ts";
 import * as answer from "./answer.ts";
 import * as field from "./field.ts";
 import { change } from "./operation.ts";
+import { itemKinds } from "../core/item/kind.ts";
 
 const { Count, Flag, MaybeText, Text, AppendResult } = answer;
 const { because } = field;
@@ -15,30 +16,44 @@ export const sessionKnowledge = {
   "session.record": change("session", "record", {
     title: "Record an item",
     keyed: true,
-    summary: "Sets an item: a fact, decision, task or artifact that outlives every compaction.",
+    summary: "Sets an item: a fact, decision, task or other kind that outlives every compaction.",
     args: ["kind", "key", "value"],
     params: () => ({
       kind,
       key,
       value: field.Value.describe("any JSON"),
       because,
-      status: field.TaskStatus.describe("of a task; by default open").exactOptional(),
+      status: field.ItemStatus.describe(
+        "of a task: open, done, dropped; of a hypothesis: open, supported, rejected; of a decision: rejected",
+      ).exactOptional(),
+      confidence: z
+        .number()
+        .min(0)
+        .max(1)
+        .describe("of a hypothesis or a finding, from 0 to 1")
+        .exactOptional(),
+      evidence: field.Evidence.describe(
+        "what speaks for a hypothesis or a finding: texts, or pointers such as 4x8kz1@12",
+      ).exactOptional(),
     }),
     answer: AppendResult,
     verb: {
       group,
-      line: "Record a fact, decision, task or artifact that outlives every compaction.",
+      line: "Record a fact, decision, task or other item that outlives every compaction.",
       done: "recorded",
       about: [
-        `KIND is ${field.ItemKind.options.join(", ")}. VALUE is taken as JSON if it is valid JSON, or else ` +
-          "as text; without VALUE, or with -, it is read from standard input. Recording under a KEY again " +
-          "replaces the value.",
+        `KIND is ${itemKinds.join(", ")}, or one that the session's agent declares. ` +
+          "VALUE is taken as JSON if it is valid JSON, or else as text; without VALUE, or with -, it is " +
+          "read from standard input. Recording under a KEY again replaces the value.",
       ],
       examples: [
         "skein record 4x8kz1 fact base-rate 4.1  # a number",
         'skein record 4x8kz1 decision use-wal yes --because "readers do not block"  ' +
           "# a decision with its reason",
         'skein record 4x8kz1 task migrate "Move the tables" --status done  # a task that is done',
+        'skein record 4x8kz1 decision big-bang "Rewrite at once" --status rejected --because "too risky"  ' +
+          "# an idea that was turned down",
+        'skein record 4x8kz1 hypothesis cache-miss "The cache is cold" --confidence 0.6  # not certain yet',
         "skein record 4x8kz1 artifact zip-code 01234 --text  # a text that looks like a number",
       ],
     },

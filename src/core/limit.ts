@@ -39,6 +39,12 @@ export const limit = {
   /** A file that a person wrote for a command: an agent, a policy. */
   definitionBytesMax: 524_288,
   itemsMax: 10_000,
+  /** What speaks for a hypothesis or a finding. */
+  evidenceMax: 20,
+  evidenceCharsMax: 1_000,
+  /** Kinds that an agent declares, and the JSON of all their schemas. */
+  kindsMax: 20,
+  kindsBytesMax: 32_768,
   scratchMax: 1_000,
   checkpointsMax: 1_000,
   scoresMax: 1_000,

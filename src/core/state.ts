@@ -6,7 +6,7 @@
  * erasure, and the canonical form of the mind is the mind itself.
  */
 import type { Amounts as AmountsSchema } from "./schema.ts";
-import type { ItemKind } from "./item/events.ts";
+import type { ItemKind, ItemStatus } from "./item/kind.ts";
 import type { TriggerKind } from "./trigger/events.ts";
 import type { Binding } from "./tool/commands.ts";
 import type { z } from "zod";
@@ -28,7 +28,10 @@ export interface Ref {
 export interface ItemRef extends Ref {
   readonly kind: ItemKind;
   readonly key: string;
-  readonly status: "open" | "done" | "dropped" | null;
+  /** Null for kinds without a status, and for a decision that stands. */
+  readonly status: ItemStatus | null;
+  /** Of a hypothesis or a finding, if given. */
+  readonly confidence?: number;
 }
 
 /** A requested call without an outcome. */

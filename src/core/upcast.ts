@@ -19,6 +19,11 @@ export const steps: readonly Step[] = [
   { type: "session.suspended", from: 1, up: (body, content) => ({ body, content }) },
   // Version 2 marks a request to an executor, which keeps its own context.
   { type: "model.requested", from: 1, up: (body, content) => ({ body, content }) },
+  // Version 2 has kinds, statuses and fields that version 1 lacks.
+  { type: "item.recorded", from: 1, up: (body, content) => ({ body, content }) },
+  { type: "item.retracted", from: 1, up: (body, content) => ({ body, content }) },
+  { type: "memory.promoted", from: 1, up: (body, content) => ({ body, content }) },
+  { type: "memory.forgotten", from: 1, up: (body, content) => ({ body, content }) },
 ];
 
 export function upcast(

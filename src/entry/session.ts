@@ -9,6 +9,7 @@ export type { BodyOf, ContentOf, EventType, SessionEventType, WorkspaceEventType
 export type { BroughtReason, PartKind, PartReason } from "../core/context/source.ts";
 export type { ZoneTokens } from "../core/context/zone.ts";
 export type { EventOf, OpaqueEvent, SessionLogEvent, WorkspaceEvent } from "../core/event.ts";
+export type { ItemStatus } from "../core/item/kind.ts";
 export type { Range, Ranges } from "../core/range.ts";
 export type { SessionDependency } from "../core/session/commands.ts";
 export type { SortedMap } from "../core/sorted-map.ts";
@@ -50,6 +51,7 @@ export type {
 } from "../runtime/branch/diff.ts";
 export type { MergeConflict, MergeSide } from "../runtime/branch/merge.ts";
 export type { FilesRestored } from "../runtime/branch/rewind-files.ts";
+export type { RecordOptions } from "../runtime/workspace/item-kind.ts";
 export type { RenderedContext } from "../runtime/context/context-view.ts";
 export type { MessageContract } from "../runtime/message/contract.ts";
 export type { FeedEvents } from "../runtime/read/event-reader.ts";

@@ -1,6 +1,6 @@
 /** Session tools: a model's actions on its own session. Each is an action of core/tool/session-action.ts. */
 import { present } from "../core/present.ts";
-import { itemKinds } from "../core/item/events.ts";
+import { itemKinds, itemStatuses, kindPattern, statusesOf } from "../core/item/kind.ts";
 import { Key as StoredKey } from "../core/schema.ts";
 import * as z from "zod";
 import { limit } from "../core/limit.ts";
@@ -17,33 +17,49 @@ const Key = z.string().refine((key) => StoredKey.safeParse(key).success, {
   message: `expected one line of 1 to ${limit.keyCharsMax} characters`,
 });
 const Moment = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
-const Kind = z.enum(itemKinds);
+// The runtime lists the kinds in the offered schema, with those that the agent declares.
+const Kind = z.string().refine((kind) => kindPattern.test(kind), {
+  message: `expected one of ${itemKinds.join(", ")}, or a kind that the agent declares`,
+});
+const Status = z.enum(itemStatuses);
 const Because = z.string().max(limit.reasonCharsMax);
 const Position = z.int().positive();
 
 const record = defineSessionTool({
   name: "record",
   description:
-    "Keep something for good in this session: a fact, a decision with its reason, a task or an artifact. " +
+    "Keep something for good in this session: a fact, a decision with its reason, a task, a constraint. " +
     "What is recorded survives when old messages are left out of the context. Record whatever later steps " +
     "must not lose. The same kind and key again replaces the earlier value, e.g. to set a task to done.",
   input: z
     .strictObject({
       kind: Kind.describe(
-        "fact: what is so; decision: what was chosen; task: what is to do; artifact: what was made",
+        "fact: what is so; decision: what was chosen; task: what is to do; artifact: what was made; " +
+          "constraint: what must hold; preference: what a person likes; hypothesis: what may be so; " +
+          "finding: what was found out",
       ),
       key: Key.describe('A short, stable name, such as "base-rate"'),
       value: Value.describe("What is kept: a text, or any JSON"),
       because: Because.optional().describe("Why. A decision needs it"),
-      status: z.enum(["open", "done", "dropped"]).optional().describe("For tasks only; open if left out"),
+      status: Status.optional().describe(
+        "Task: open, done or dropped. Hypothesis: open, supported or rejected. Decision: rejected, for an " +
+          "idea that was turned down",
+      ),
+      confidence: z.number().min(0).max(1).optional().describe("Of a hypothesis or a finding"),
+      evidence: z
+        .array(z.string().min(1).max(limit.evidenceCharsMax))
+        .min(1)
+        .max(limit.evidenceMax)
+        .optional()
+        .describe("Of a hypothesis or a finding: what speaks for it, such as a pointer [4x8kz1@12]"),
     })
     .refine(({ kind, because }) => kind !== "decision" || (because ?? "").trim() !== "", {
       path: ["because"],
       message: "required for a decision",
     })
-    .refine(({ kind, status }) => kind === "task" || status === undefined, {
+    .refine(({ kind, status }) => status === undefined || statusesOf(kind).includes(status), {
       path: ["status"],
-      message: "allowed for a task only",
+      message: "not a status of this kind",
     }),
   act: (input) => ({ act: "record", ...present(input) }),
 });

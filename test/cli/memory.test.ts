@@ -142,7 +142,7 @@ suite("memory", { concurrency: true }, () => {
       "frget",
       "rate",
     );
-    await refused(2, /KIND: expected one of .*, got "idea"/, "remember", "idea", "x", "1", "--scope", "user");
+    await refused(2, /kind: .*"idea"/, "remember", "idea", "x", "1", "--scope", "user");
     await refused(2, /--agent is not allowed with --scope user/, "list", "--agent", "web", "--scope", "user");
     await refused(
       2,

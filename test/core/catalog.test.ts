@@ -67,8 +67,18 @@ test("every entry has a meaning, an erased text and a version", () => {
   for (const type of eventTypes) {
     const { v, meaning, erased } = entryOf(type)!;
     // Version 2 of a binding says that a shell is sandboxed; of a request and a suspension, that a call is
-    // external; of a model request, that an executor keeps the context. All else is written as version 1.
-    const later = ["resource.bound", "session.suspended", "tool.requested", "model.requested"];
+    // external; of a model request, that an executor keeps the context; of items and memory, that a kind or
+    // a status is younger than version 1. All else is written as version 1.
+    const later = [
+      "resource.bound",
+      "session.suspended",
+      "tool.requested",
+      "model.requested",
+      "item.recorded",
+      "item.retracted",
+      "memory.promoted",
+      "memory.forgotten",
+    ];
     assert.equal(v, later.includes(type) ? 2 : 1, type);
     for (const line of [meaning, erased]) assert.match(line, /^[A-Z][^\n]*\.$/, type);
   }

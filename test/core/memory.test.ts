@@ -75,7 +75,7 @@ suite("the fold", () => {
       promoted("b"),
       promoted("a"),
       promoted("c", { scope: "team" }),
-      promoted("d", { kind: "hunch" }),
+      promoted("d", { kind: "no kind" }),
       { type: "memory.forgotten", body: { scope: "workspace", kind: "fact", key: "b" } },
       { type: "memory.forgotten", body: { scope: "workspace", kind: "fact", key: "never there" } },
       { type: "agent.defined", body: {} },
@@ -222,7 +222,10 @@ suite("an agent's memory", () => {
     const fails = (memory: unknown, message: RegExp) =>
       assert.throws(() => check(memory), { code: "invalid", message });
     fails({ promote: [{ scope: "team" }] }, /memory\.promote\[0\]\.scope: expected one of .*, got "team"/);
-    fails({ promote: [{ kinds: ["idea"], scope: "user" }] }, /kinds\[0\]: expected one of .*, got "idea"/);
+    fails(
+      { promote: [{ kinds: ["idea"], scope: "user" }] },
+      /memory\.promote\[0\]\.kinds: expected one of .*, got "idea"/,
+    );
     fails({ promote: [{ scope: "user", keys: [] }] }, /promote\[0\]\.keys/);
     fails({ promot: [] }, /unknown field "memory\.promot"/);
     fails({ carry: true }, /memory\.carry: expected false, or an object with tokensMax/);

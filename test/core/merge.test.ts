@@ -1,5 +1,5 @@
 /** Three-way over items: what is taken, what is silent, what is a conflict; and the laws of it. */
-import { itemKinds } from "../../src/core/item/events.ts";
+import { itemKinds } from "../../src/core/item/kind.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -23,7 +23,7 @@ const item = (name: string, value: unknown, more: Partial<MergeItem> = {}): Merg
   records += 1;
   const status = kind === "task" ? ("open" as const) : null;
   const made = { seq: records, at: records, actor: "system", hash: `hash ${records}`, erased: false };
-  return { kind: kind as MergeItem["kind"], key, value, because: null, status, ...made, ...more };
+  return { kind, key, value, because: null, status, ...made, ...more };
 };
 const erased = (one: MergeItem): MergeItem => ({ ...one, value: null, because: null, erased: true });
 

@@ -129,6 +129,7 @@ const layers: Readonly<Record<string, Layer>> = {
     src: [
       "core (types)",
       "core/text",
+      "core/item/kind",
       "core/present",
       "core/catalog",
       "core/summary",

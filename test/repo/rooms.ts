@@ -16,7 +16,11 @@ export const rooms: Readonly<Record<string, Room>> = {
   read: { may: {} },
   log: { may: { read: "a change is decided on a state, and contents are compared" } },
   workspace: {
-    may: { read: "definitions are contents of a log", log: "agents, memory and tokens are records" },
+    may: {
+      read: "definitions are contents of a log",
+      log: "agents, memory and tokens are records",
+      message: "values of an agent's own kinds match a schema, as messages match a contract",
+    },
   },
   govern: {
     may: {

@@ -50,7 +50,7 @@ test("a time to sleep until, or a while, becomes milliseconds", async () => {
 test("the model gets an error for invalid requests", async () => {
   const refused: readonly [string, object, RegExp][] = [
     ["record", { kind: "decision", key: "db", value: "sqlite" }, /because: required for a decision/],
-    ["record", { kind: "fact", key: "a", value: 1, status: "open" }, /status: allowed for a task only/],
+    ["record", { kind: "fact", key: "a", value: 1, status: "open" }, /status: not a status of this kind/],
     ["record", { kind: "fact", key: "", value: 1 }, /key: expected one line of 1 to 200/],
     ["record", { kind: "fact", key: "a".repeat(201), value: 1 }, /key: expected one line of 1 to 200/],
     ["record", { kind: "fact", key: "a\nb", value: 1 }, /key: expected one line/],

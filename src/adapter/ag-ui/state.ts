@@ -1,5 +1,6 @@
 /** The state that a client shows: the items of the session. Pure. */
 import type { EventOf } from "../../core/event.ts";
+import { firstKinds } from "../../core/item/kind.ts";
 import { erasedText, type RunEvent } from "./answer.ts";
 
 interface Item {
@@ -34,13 +35,20 @@ export class StateProjection {
       Object.fromEntries(
         all
           .filter((item) => item.kind === kind)
-          .map(({ key, value = null, status }) => [key, kind === "task" ? { value, status } : value]),
+          .map(({ key, value = null, status }) => [
+            key,
+            status === undefined || status === null ? value : { value, status },
+          ]),
       );
+    const others = [...new Set(all.map(({ kind }) => kind))]
+      .filter((kind) => !firstKinds.some((one) => one === kind))
+      .toSorted();
     const snapshot = {
       facts: of("fact"),
       decisions: of("decision"),
       tasks: of("task"),
       artifacts: of("artifact"),
+      ...Object.fromEntries(others.map((kind) => [kind, of(kind)])),
     };
     return { type: "STATE_SNAPSHOT", snapshot };
   }

@@ -1,4 +1,5 @@
 /** Tools that change something. */
+import { itemKinds } from "../../core/item/kind.ts";
 import * as z from "zod";
 import { once } from "../../core/cache.ts";
 import { present } from "../../core/present.ts";
@@ -110,18 +111,18 @@ export const sessionFork = tool("session_fork", {
 export const sessionRecord = tool("session_record", {
   title: "Record an item",
   description:
-    "Records a fact, decision, task or artifact in a session under a name. It outlives every compaction " +
+    "Records a fact, decision, task or other item in a session under a name. It outlives every compaction " +
     "and goes into handoffs. The same name again replaces the value; the log keeps the old one.",
   scopes: ["write"],
   hints: { idempotentHint: true },
   untrusted: false,
   input: () => ({
     session: sessionName(),
-    kind: field.ItemKind.describe("fact, decision, task or artifact"),
+    kind: field.ItemKind.describe(`${itemKinds.join(", ")}, or a kind that the agent declares`),
     name: field.Key.describe("the item's name"),
     value: field.Value.describe("any JSON"),
     because: field.Reason.optional().describe("the rationale"),
-    status: field.TaskStatus.optional().describe("of a task; by default open"),
+    status: field.ItemStatus.optional().describe("of a task, hypothesis or decision"),
     key: key(),
   }),
   output: appended,
@@ -221,7 +222,7 @@ export const remember = tool("remember", {
   hints: { idempotentHint: true },
   untrusted: false,
   input: () => ({
-    kind: field.ItemKind.describe("fact, decision, task or artifact"),
+    kind: field.ItemKind.describe(`${itemKinds.join(", ")}, or a kind that the agent declares`),
     name: field.Key.describe("the entry's name"),
     value: field.Value.describe("any JSON"),
     because: field.Reason.optional().describe("the rationale"),

@@ -1,13 +1,12 @@
 /** Memory of the workspace: list, show, promote, remember, forget. */
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import type { ItemKind } from "../../core/item/events.ts";
+import type { ItemKind } from "../../core/item/kind.ts";
 import type { MemoryScope } from "../../core/memory/memory.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import type { ForgetResult, MemoryEntry } from "../../runtime/workspace/memory.ts";
-import { oneOf } from "../command/args.ts";
 import { present } from "../command/input.ts";
-import { itemKinds } from "../command/item-kinds.ts";
+import { kindOf } from "../command/item-kind.ts";
 import { grid, invalid, plain, type PresentedResult } from "../command/presentation.ts";
 import type { Screen } from "../command/screen.ts";
 import { verb, type VerbCall } from "../command/verb.ts";
@@ -159,7 +158,7 @@ type OpenEngine = VerbCall["engine"];
 /** Entries by their key, or by kind and key, in all scopes; at least one. */
 async function find(engine: OpenEngine, { words, given }: MemoryTarget): Promise<MemoryEntry[]> {
   const key = words.at(-1) ?? "";
-  const kind = words.length === 2 ? oneOf("KIND", words[0] ?? "", itemKinds) : undefined;
+  const kind = words.length === 2 ? kindOf("KIND", words[0] ?? "") : undefined;
   const all = await (await engine()).memory(ownerOf(given));
   const found = all.filter((one) => one.key === key && (kind ?? one.kind) === one.kind);
   if (found.length > 0) return found;
@@ -196,7 +195,7 @@ async function nameOf(engine: OpenEngine, wanted: MemoryTarget, erase: boolean):
           "to erase a forgotten entry, name kind and scope: " +
           `skein memory forget fact ${words.at(-1)} --scope workspace --erase --yes`,
       });
-    found = [{ scope: of, owner, kind: oneOf("KIND", kind, itemKinds), key }];
+    found = [{ scope: of, owner, kind: kindOf("KIND", kind), key }];
   }
   const [one, ...others] = found;
   if (one !== undefined && others.length === 0) {

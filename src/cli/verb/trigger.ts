@@ -1,17 +1,16 @@
 /** Triggers: what wakes a session, and templates, which open a new one each time. */
 import { shortId } from "../../core/text/short-id.ts";
-import type { ItemKind } from "../../core/item/events.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { TriggerSpec } from "../../core/trigger/trigger.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import type { TemplateOptions } from "../../runtime/trigger/templates.ts";
 import { checkAction, oneOf, typedOf } from "../command/args.ts";
+import { kindOf as itemKindOf } from "../command/item-kind.ts";
 import { parseBinding } from "../format/binding-word.ts";
 import { budgetOf, budgetOptions } from "../command/budget-options.ts";
 import { answerChange } from "../command/change-verb.ts";
 import { pairsOf, present } from "../command/input.ts";
-import { itemKinds } from "../command/item-kinds.ts";
 import { checkModelName } from "../format/model-name.ts";
 import { ago, exact } from "../format/moment.ts";
 import { table } from "../format/table.ts";
@@ -267,7 +266,7 @@ async function sessionSpec(
     });
   if (item === undefined && on !== "item") return { kind: "session", sessions, on: "end", ...more };
   const [, kind = "", key = "*"] = /^([^/]*)(?:\/(.*))?$/s.exec(item ?? "fact/*") ?? [];
-  const wanted = { kind: oneOf("--item", kind, itemKinds) satisfies ItemKind, key };
+  const wanted = { kind: itemKindOf("--item", kind), key };
   return { kind: "session", sessions, on: "item", item: wanted, ...more };
 }
 

@@ -3,7 +3,7 @@
  * runs, on the offline model, so the inputs are the commands it understands.
  */
 import type { OpenOptions } from "../../core/session/commands.ts";
-import type { ItemKind } from "../../core/item/events.ts";
+import type { ItemKind } from "../../core/item/kind.ts";
 import type { AgentDefinition } from "../../core/workspace/agent.ts";
 
 /** The label of every session of it. */

@@ -2,7 +2,7 @@
 import type { MergeWrite } from "./merge.ts";
 import type { Budget } from "../budget/commands.ts";
 import type { CarriedMemory } from "../item/commands.ts";
-import type { ItemKind } from "../item/events.ts";
+import type { ItemKind } from "../item/kind.ts";
 import type { Ranges } from "../range.ts";
 import type { Pin } from "../session/commands.ts";
 import type { State, Amounts } from "../state.ts";

@@ -19,6 +19,7 @@ import { erasedDraft } from "../govern/decide.ts";
 import { forkReason, stillForReview, suspendForReview } from "../govern/review.ts";
 import { carriedDrafts } from "../item/decide.ts";
 import { itemKey } from "../item/fold.ts";
+import { defaultStatus } from "../item/kind.ts";
 import { limit } from "../limit.ts";
 import * as range from "../range.ts";
 import { pinDraft } from "../session/decide.ts";
@@ -199,11 +200,11 @@ function writeDraft(write: MergeWrite, more: { readonly turn?: number; readonly 
   if (write.write === "retract") {
     return draft("item.retracted", { kind, key }, because === undefined ? undefined : { because }, more);
   }
-  const { value, status, origin } = write;
+  const { value, status, confidence, evidence, origin } = write;
   return draft(
     "item.recorded",
-    present({ kind, key, status: kind === "task" ? (status ?? "open") : undefined, origin }),
-    present({ value, because }),
+    present({ kind, key, status: status ?? defaultStatus(kind) ?? undefined, confidence, origin }),
+    present({ value, because, evidence: evidence && [...evidence] }),
     more,
   );
 }

@@ -1,5 +1,5 @@
 /** Differences: between two durable tiers, two sets of fields, two lists of parts. Pure. */
-import type { ItemKind } from "../item/events.ts";
+import type { ItemKind, ItemStatus } from "../item/kind.ts";
 import { sameJson } from "../text/json.ts";
 
 /** The fields of an item that can differ. */
@@ -8,7 +8,7 @@ export interface DiffItem {
   readonly key: string;
   readonly value: unknown;
   readonly because: string | null;
-  readonly status: "open" | "done" | "dropped" | null;
+  readonly status: ItemStatus | null;
   readonly erased: boolean;
 }
 

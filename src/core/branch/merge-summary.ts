@@ -2,7 +2,8 @@
  * The message a session gets about a merge into it: the source, the items, the resolved conflicts, and the
  * last answers of the source. Deterministic, so that a merge can be previewed.
  */
-import type { ItemKind } from "../item/events.ts";
+import type { ItemKind } from "../item/kind.ts";
+import { present } from "../present.ts";
 import { itemText } from "../context/boundary.ts";
 import { cut, isBlank } from "../context/text.ts";
 import type { MergeWrite, MergeResolution } from "./merge.ts";
@@ -72,7 +73,8 @@ function listed(title: string, lines: readonly string[]): string {
 function writeText(write: MergeWrite): string {
   const { kind, key } = write;
   if (write.write === "retract") return `no longer holds: ${kind} ${key}`;
-  return itemText({ kind, key, status: write.status ?? null }, write);
+  const { status = null, confidence } = write;
+  return itemText({ kind, key, status, ...present({ confidence }) }, write);
 }
 
 function settledText({ kind, key, resolution, writes }: ResolvedConflict): string {

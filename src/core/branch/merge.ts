@@ -7,12 +7,13 @@
  *   only they changed it                      their change is taken; a retraction is a change
  *   both changed it differently               a conflict, which the caller resolves by name
  *
- * The value counts, and the status of a task; a change of the reason alone is taken only if nothing else
+ * The value counts, status and confidence; a change of the reason alone is taken only if nothing else
  * changed. An erased base counts as changed on both sides, because its value is unknown. An item erased on
  * their side cannot be copied: it is left out, and listed.
  */
 import { shortId } from "../text/short-id.ts";
-import type { ItemKind } from "../item/events.ts";
+import { defaultStatus, type ItemKind, type ItemStatus } from "../item/kind.ts";
+import { present } from "../present.ts";
 import { itemKey } from "../item/fold.ts";
 import { sameJson } from "../text/json.ts";
 import { limit } from "../limit.ts";
@@ -25,6 +26,8 @@ export interface MergeItem {
   readonly value: unknown;
   readonly because: string | null;
   readonly status: ItemRef["status"];
+  readonly confidence?: number;
+  readonly evidence?: readonly string[];
   readonly erased: boolean;
   readonly seq: number;
   readonly at: number;
@@ -79,7 +82,7 @@ function tripleOf(
   theirs: MergeItem | undefined,
 ): Triple {
   const mark = name.indexOf("/");
-  const kind = name.slice(0, mark) as ItemKind;
+  const kind = name.slice(0, mark);
   const key = name.slice(mark + 1);
   return { name, kind, key, base: base ?? null, ours: ours ?? null, theirs: theirs ?? null };
 }
@@ -102,7 +105,8 @@ const isUnchanged = (item: MergeItem | null, base: MergeItem | null): boolean =>
 function isEqual(a: MergeItem | null, b: MergeItem | null): boolean {
   if (a === null || b === null) return a === b;
   if (isOneRecord(a, b)) return true;
-  return !a.erased && !b.erased && a.status === b.status && sameJson(a.value, b.value);
+  if (a.erased || b.erased || a.status !== b.status) return false;
+  return a.confidence === b.confidence && sameJson(a.value, b.value);
 }
 
 /** Two items, or references to them, that are the same record, even if its content is erased. */
@@ -118,8 +122,8 @@ export type MergeResolution =
       readonly take: "value";
       readonly value: unknown;
       readonly because?: string;
-      /** Of a task; by default theirs. */
-      readonly status?: "open" | "done" | "dropped";
+      /** By default theirs. */
+      readonly status?: ItemStatus;
     };
 
 /** A change that a merge makes to the items of the target session. */
@@ -130,7 +134,9 @@ export type MergeWrite =
       readonly key: string;
       readonly value: unknown;
       readonly because?: string;
-      readonly status?: "open" | "done" | "dropped";
+      readonly status?: ItemStatus;
+      readonly confidence?: number;
+      readonly evidence?: readonly string[];
       readonly origin?: { readonly session: string; readonly seq: number };
     }
   | {
@@ -143,7 +149,7 @@ export type MergeWrite =
 /** Copies an item of the other session. */
 export function takeTheirs({ kind, key, theirs }: Triple, from: string, as: string = key): MergeWrite {
   if (theirs === null) return { write: "retract", kind, key, because: `it no longer holds in ${from}` };
-  const { value, because, status, seq } = theirs;
+  const { value, because, status, confidence, evidence, seq } = theirs;
   return {
     write: "record",
     kind,
@@ -151,6 +157,7 @@ export function takeTheirs({ kind, key, theirs }: Triple, from: string, as: stri
     value,
     ...(because === null ? {} : { because }),
     ...(status === null ? {} : { status }),
+    ...present({ confidence, evidence }),
     origin: { session: from, seq },
   };
 }
@@ -171,9 +178,9 @@ export function resolve(
       return [takeTheirs(conflict, from, besideKey(kind, key, from, isTaken))];
     case "value": {
       const { value, because } = resolution;
-      const status = resolution.status ?? theirs?.status ?? ours?.status ?? "open";
+      const status = resolution.status ?? theirs?.status ?? ours?.status ?? defaultStatus(kind);
       const reason = because === undefined ? {} : { because };
-      return [{ write: "record", kind, key, value, ...reason, ...(kind === "task" ? { status } : {}) }];
+      return [{ write: "record", kind, key, value, ...reason, ...(status === null ? {} : { status }) }];
     }
   }
 }

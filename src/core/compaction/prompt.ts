@@ -1,5 +1,5 @@
 /** The prompt for the summary of a range, and the parser of its answer. */
-import { type ItemKind, itemKinds } from "../item/events.ts";
+import { itemKinds, itemStatuses, statusesOf, type ItemKind, type ItemStatus } from "../item/kind.ts";
 import { compactionPromptLine } from "./plan.ts";
 import { checkJson } from "../text/json.ts";
 import { limit } from "../limit.ts";
@@ -52,9 +52,10 @@ const headings = [
   .join("\n");
 
 const extraction =
-  "First write one block of JSON between ```json and ```, with every fact, decision and task that is said " +
-  "above and is not recorded as an item with this value yet; tasks that are done with their status. Keys " +
-  "are short, in lower case, with hyphens; a key that is recorded already keeps its name:\n" +
+  "First write one block of JSON between ```json and ```, with every fact, decision, task, constraint, " +
+  "preference and finding that is said above and is not recorded as an item with this value yet; tasks " +
+  'that are done with their status, ideas that were turned down as decisions with the status "rejected". ' +
+  "Keys are short, in lower case, with hyphens; a key that is recorded already keeps its name:\n" +
   "```json\n" +
   '{"items": [{"kind": "fact", "key": "base-rate", "value": "4.1 percent"},\n' +
   ' {"kind": "decision", "key": "rounding", "value": "half to even", "because": "the auditor asked"},\n' +
@@ -73,7 +74,7 @@ export interface FoundItem {
   readonly key: string;
   readonly value: unknown;
   readonly because?: string;
-  readonly status?: "open" | "done" | "dropped";
+  readonly status?: ItemStatus;
 }
 
 /** Items of one answer; one append records all of them. */
@@ -176,14 +177,14 @@ function itemOf(given: unknown, listedAs?: unknown): FoundItem[] {
   if (kind === undefined || key === "" || value === undefined || value === null || value === "") return [];
   const why = fields["because"] ?? fields["reason"];
   const because = typeof why === "string" ? clean(why).trim().slice(0, limit.reasonCharsMax) : "";
-  const status = (["open", "done", "dropped"] as const).find((one) => one === fields["status"]);
+  const status = itemStatuses.find((one) => one === fields["status"]);
   return [
     {
       kind,
       key,
       value,
       ...(because === "" ? {} : { because }),
-      ...(kind === "task" && status !== undefined ? { status } : {}),
+      ...(status !== undefined && statusesOf(kind).includes(status) ? { status } : {}),
     },
   ];
 }

@@ -1,7 +1,7 @@
 /**
  * The boundary: one message in place of everything that was compacted, with the durable tier at that time.
  */
-import { itemKinds } from "../item/events.ts";
+import { firstKinds, isBuiltInKind, isSettled, itemKinds } from "../item/kind.ts";
 import type { ItemRef, Overlay } from "../state.ts";
 import { text } from "./block.ts";
 import type { UserBlock } from "./part.ts";
@@ -38,7 +38,9 @@ export function objectiveText(content: unknown): string {
 
 /** Every item with its value and reason; or, if they exceed their share, an index of them. */
 function itemsText({ events }: ContextSource, { items }: Overlay): string {
-  const sorted = itemKinds.flatMap((kind) => [...items.values()].filter((item) => item.kind === kind));
+  const sorted = kindsOf(items.values()).flatMap((kind) =>
+    [...items.values()].filter((item) => item.kind === kind),
+  );
   if (items.size <= share.itemsMax) {
     const lines = sorted.map((item) => `- ${itemText(item, events.get(item.seq)?.content)}`);
     const whole = `What is recorded:\n${lines.join("\n")}`;
@@ -48,17 +50,36 @@ function itemsText({ events }: ContextSource, { items }: Overlay): string {
 }
 
 /** One item in one line. */
-export function itemText({ kind, key, status }: Omit<ItemRef, "seq" | "hash">, content: unknown): string {
-  const state = kind === "task" ? ` (${status ?? "open"})` : "";
+export function itemText(
+  { kind, key, status, confidence }: Omit<ItemRef, "seq" | "hash">,
+  content: unknown,
+): string {
+  const known = status ?? (kind === "task" ? "open" : null);
+  const marks = [known, confidence === undefined ? null : `confidence ${confidence}`].filter(
+    (one) => one !== null,
+  );
+  const state = marks.length === 0 ? "" : ` (${marks.join(", ")})`;
   if (content === undefined) return `${kind} ${key}${state}: ${gap("its value")}`;
   const because = field(content, "because");
   const reason = typeof because === "string" && !isBlank(because) ? `; because ${because}` : "";
-  return `${kind} ${key}${state}: ${textOf(field(content, "value"))}${reason}`;
+  return `${kind} ${key}${state}: ${textOf(field(content, "value"))}${reason}${evidenceText(content)}`;
+}
+
+function evidenceText(content: unknown): string {
+  const evidence = field(content, "evidence");
+  if (!Array.isArray(evidence) || evidence.length === 0) return "";
+  return `; evidence: ${evidence.map((one) => textOf(one)).join("; ")}`;
+}
+
+/** Old kinds first: what renderer 1 showed without the others stays as it was. */
+function kindsOf(items: Iterable<ItemRef>): readonly string[] {
+  const own = new Set([...items].flatMap(({ kind }) => (isBuiltInKind(kind) ? [] : [kind])));
+  return [...itemKinds, ...[...own].toSorted()];
 }
 
 /** Kinds and keys, open tasks first, with as many keys as fit; always with the total. */
 function indexText(items: readonly ItemRef[]): string {
-  const lines = itemKinds.flatMap((kind) => {
+  const lines = kindsOf(items).flatMap((kind) => {
     const keys = items
       .filter((item) => item.kind === kind)
       .toSorted((a, b) => Number(isOver(a)) - Number(isOver(b)))
@@ -68,7 +89,7 @@ function indexText(items: readonly ItemRef[]): string {
     let chars = 0;
     for (const key of keys) {
       chars += key.length + 2;
-      if (chars > share.indexCharsMax / itemKinds.length) break;
+      if (chars > share.indexCharsMax / firstKinds.length) break;
       listed.push(key);
     }
     const more = keys.length - listed.length;
@@ -78,4 +99,4 @@ function indexText(items: readonly ItemRef[]): string {
   return `What is recorded, too much to show here; recall with kind and key reads one:\n${lines.join("\n")}`;
 }
 
-const isOver = ({ status }: ItemRef): boolean => status === "done" || status === "dropped";
+const isOver = ({ kind, status }: ItemRef): boolean => isSettled(kind, status);

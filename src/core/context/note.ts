@@ -1,6 +1,7 @@
 /** Events other than turns and calls, as text. */
 import type { SessionEventType } from "../catalog.ts";
 import type { EventOf } from "../event.ts";
+import { present } from "../present.ts";
 import { itemText, objectiveText } from "./boundary.ts";
 import { documentText, isEarly, memoryText } from "./frame.ts";
 import { lateDocument } from "./planned.ts";
@@ -13,9 +14,10 @@ type Note<T extends SessionEventType> = (event: EventOf<T>, source: ContextSourc
 
 export const notes = {
   "item.recorded": (event, source) => {
-    const { kind, key, status = null } = event.body;
+    const { kind, key, status = null, confidence } = event.body;
     if (event.cause !== null || isAtBoundary(source, event.seq)) return null;
-    return `[recorded meanwhile: ${itemText({ kind, key, status }, event.content)}]`;
+    const item = { kind, key, status, ...present({ confidence }) };
+    return `[recorded meanwhile: ${itemText(item, event.content)}]`;
   },
   "item.retracted": ({ body, cause, content }) => {
     if (cause !== null) return null;

@@ -6,10 +6,11 @@
  * entries, from the end: failures, files and artifacts, facts. Decisions and open tasks are shortened before
  * any is dropped, values before reasons. A note gives the number of omitted entries and where to read them.
  */
+import type { ItemRef } from "../state.ts";
 import { shortId } from "../text/short-id.ts";
 import { share } from "../context/text.ts";
 import { failureLines } from "./failure.ts";
-import { headings } from "./inherit.ts";
+import { listedKinds } from "./inherit.ts";
 import {
   exchangeLines,
   fileLines,
@@ -188,7 +189,7 @@ function proseText(prose: HandoffRenderOptions["prose"]): string {
 /** In order of importance: the last list is shortened first. */
 function listsOf(source: HandoffSource, width: Width): readonly List[] {
   const log = (session: string): string => `skein log ${session}`;
-  const items = Object.entries(headings).map(([heading, kind]): List => {
+  const items = listedKinds(kindsIn(source)).map(([heading, kind]): List => {
     const lines = itemLines(source, kind, width);
     const empty = kind === "decision" || kind === "task" ? { empty: "None is recorded." } : {};
     return { heading, noun: `older ${kind}`, where: (session) => `skein state ${session}`, lines, ...empty };
@@ -209,6 +210,9 @@ function listsOf(source: HandoffSource, width: Width): readonly List[] {
     },
   ];
 }
+
+const kindsIn = ({ state, inherited }: HandoffSource): ItemRef["kind"][] =>
+  [...state.mind.items.values(), ...inherited].map(({ kind }) => kind);
 
 const textOf = (lines: readonly HandoffLine[]): string => lines.map(({ text }) => text).join("\n");
 

@@ -3,27 +3,40 @@
  * itself. If such a session is deleted, the lists of the loaded handoff stand in for it.
  */
 import { itemKey } from "../item/fold.ts";
+import { isBuiltInKind, isSettled } from "../item/kind.ts";
 import type { ItemRef, State } from "../state.ts";
 import { valuesMax, type InheritedItem } from "./source.ts";
 import { inLine } from "./text.ts";
 
 type Kind = InheritedItem["kind"];
 
-/** The inherited lists, by their headings. */
-export const headings = {
+/** The headings of the inherited lists of built-in kinds, in order of importance. */
+const headings: Readonly<Record<string, Kind>> = {
   Decisions: "decision",
   "Open tasks": "task",
+  Constraints: "constraint",
+  Preferences: "preference",
+  Hypotheses: "hypothesis",
+  Findings: "finding",
   Facts: "fact",
   Artifacts: "artifact",
-} as const satisfies Readonly<Record<string, Kind>>;
+};
+const ownHeading = "Items of kind ";
+
+/** The lists by their headings: those of the built-in kinds, then those of the agent's own. */
+export function listedKinds(kinds: Iterable<Kind>): readonly (readonly [string, Kind])[] {
+  const own = [...new Set(kinds)].filter((kind) => !isBuiltInKind(kind)).toSorted();
+  return [...Object.entries(headings), ...own.map((kind) => [`${ownHeading}${kind}`, kind] as const)];
+}
+
+const kindUnder = (heading: string): Kind | undefined =>
+  heading.startsWith(ownHeading) ? heading.slice(ownHeading.length) : headings[heading];
 
 /** What a session leaves open for the next, in order of recording; the newest of each kind. */
 export function leftOpen({ mind }: State): ItemRef[] {
   const held = [...mind.items.values()].toSorted((a, b) => a.seq - b.seq);
-  return Object.values(headings).flatMap((kind) =>
-    held
-      .filter((item) => item.kind === kind && item.status === (kind === "task" ? "open" : null))
-      .slice(-valuesMax),
+  return listedKinds(held.map(({ kind }) => kind)).flatMap(([, kind]) =>
+    held.filter((item) => item.kind === kind && !isSettled(kind, item.status)).slice(-valuesMax),
   );
 }
 
@@ -67,7 +80,7 @@ export function readLists(
   const found: InheritedItem[] = [];
   let kind: Kind | undefined;
   for (const line of text.split("\n")) {
-    if (line.startsWith("#")) kind = (headings as Readonly<Record<string, Kind>>)[line.replace(/^## /, "")];
+    if (line.startsWith("#")) kind = kindUnder(line.replace(/^## /, ""));
     const [, pointer, said = ""] = pointed.exec(line) ?? [];
     if (kind === undefined || pointer === undefined) continue;
     const [, origin = pointer, original = said] = secondHand.exec(said) ?? [];

@@ -1,4 +1,6 @@
 /** The sections of a handoff: one claim per line, each with its pointer. */
+import { isSettled } from "../item/kind.ts";
+import { present } from "../present.ts";
 import { shortId } from "../text/short-id.ts";
 import { budgetLeft } from "../budget/budget.ts";
 import { gap } from "../context/text.ts";
@@ -45,19 +47,23 @@ export function objectiveLines(source: HandoffSource, { objective: charsMax }: W
 }
 
 /** Items of a kind, in order of recording. */
-const itemsOf = ({ state }: HandoffSource, kind: ItemRef["kind"], status: ItemRef["status"]): ItemRef[] =>
+const itemsOf = (
+  { state }: HandoffSource,
+  kind: ItemRef["kind"],
+  isShown: (item: ItemRef) => boolean,
+): ItemRef[] =>
   [...state.mind.items.values()]
-    .filter((item) => item.kind === kind && item.status === status)
+    .filter((item) => item.kind === kind && isShown(item))
     .toSorted((a, b) => a.seq - b.seq);
 
 /** Valid or open items: first the inherited ones, then those recorded here. */
 export function itemLines(source: HandoffSource, kind: ItemRef["kind"], width: Width): HandoffLine[] {
-  const own = itemsOf(source, kind, kind === "task" ? "open" : null);
+  const own = itemsOf(source, kind, ({ status }) => !isSettled(kind, status));
   return [
     ...inheritedOf(source, kind).map((one) => inheritedLine(source, one, width)),
-    ...own.map(({ seq, key }) => {
+    ...own.map(({ seq, key, status, confidence }) => {
       const content = source.contents.get(seq);
-      return claim(source, seq, itemText({ kind, key, content }, width));
+      return claim(source, seq, itemText({ kind, key, status, ...present({ confidence }), content }, width));
     }),
   ];
 }
@@ -80,16 +86,29 @@ const secondHandMin = 60;
 
 /** Without room for values only the key, which leads to the rest. */
 function itemText(
-  { kind, key, content }: Pick<ItemRef, "kind" | "key"> & { readonly content: unknown },
+  item: Pick<ItemRef, "kind" | "key"> &
+    Partial<Pick<ItemRef, "status" | "confidence">> & {
+      readonly content: unknown;
+    },
   width: Width,
 ): string {
+  const { kind, key, content } = item;
   const name = inLine(key, 400);
   if (width.value === 0) return name;
-  const value = fieldLine(content, "value", "its value", width.value);
+  const value = `${markOf(item)}${fieldLine(content, "value", "its value", width.value)}`;
   const because = fieldOf(content, "because");
   const most = kind === "decision" ? width.why : width.because;
   const isReason = typeof because === "string" && because.trim() !== "" && most > 0;
   return `${name}: ${value}${isReason ? `; because ${inLine(because, most)}` : ""}`;
+}
+
+/** After the key, so that a list can be read back: `rejected: …`, `open, confidence 0.6: …`. */
+function markOf({ kind, status = null, confidence }: Pick<ItemRef, "kind"> & Partial<ItemRef>): string {
+  const marks = [
+    ...(status === null || kind === "task" ? [] : [status]),
+    ...(confidence === undefined ? [] : [`confidence ${confidence}`]),
+  ];
+  return marks.length === 0 ? "" : `${marks.join(", ")}: `;
 }
 
 export function standingLines(source: HandoffSource, width: Width): HandoffLine[] {
@@ -99,7 +118,7 @@ export function standingLines(source: HandoffSource, width: Width): HandoffLine[
   const reason = why === null ? undefined : fieldOf(contents.get(why.seq), "reason");
   const ending = typeof reason === "string" ? `: ${inLine(reason, width.said)}` : ".";
   const cause = why === null ? "" : ` (${why.by})`;
-  const done = itemsOf(source, "task", "done");
+  const done = itemsOf(source, "task", ({ status }) => status === "done");
   const works = [
     ...(agent === null
       ? []
@@ -266,7 +285,7 @@ function firstTask(source: HandoffSource): HandoffLine[] {
     const name = "key" in inherited ? inLine(inherited.key, 400) : inLine(inherited.line, secondHandMin);
     return [{ seq, text: `- [${pointerTo(session)(seq)}] ${text(name)}` }];
   }
-  return itemsOf(source, "task", "open")
+  return itemsOf(source, "task", ({ status }) => status === "open")
     .slice(0, 1)
     .map(({ seq, key }) => claim(source, seq, text(inLine(key, 400))));
 }

@@ -1,5 +1,6 @@
 /** The input of a handoff. All of it comes from the log. */
 import { itemKey } from "../item/fold.ts";
+import { isSettled } from "../item/kind.ts";
 import type { SessionLogEvent } from "../event.ts";
 import type { RecordedChange } from "../tool/file-version.ts";
 import { includes } from "../range.ts";
@@ -106,10 +107,10 @@ export function wantedSeqs(
   const newest = (seqs: readonly number[], most: number): readonly number[] =>
     seqs.toSorted((a, b) => a - b).slice(-most);
   const items = [...mind.items.values()];
-  const kinds = ["decision", "task", "fact", "artifact"] as const;
-  const shown = kinds.flatMap((kind) =>
+  const kinds = new Set(items.map(({ kind }) => kind));
+  const shown = [...kinds].flatMap((kind) =>
     newest(
-      items.flatMap((item) => (item.kind === kind && item.status !== "done" ? [item.seq] : [])),
+      items.flatMap((item) => (item.kind === kind && !isSettled(kind, item.status) ? [item.seq] : [])),
       valuesMax,
     ),
   );

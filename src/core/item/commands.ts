@@ -1,5 +1,5 @@
 /** Commands on items, scratch and the memory that a session starts with. */
-import type { ItemKind } from "./events.ts";
+import type { ItemKind, ItemStatus } from "./kind.ts";
 import type { CarriedEntry } from "../memory/choice.ts";
 
 /** The memory that a session carries, and its tokens in the context. */
@@ -15,7 +15,9 @@ export type ItemCommand =
       readonly key: string;
       readonly value: unknown;
       readonly because?: string;
-      readonly status?: "open" | "done" | "dropped";
+      readonly status?: ItemStatus;
+      readonly confidence?: number;
+      readonly evidence?: readonly string[];
     }
   | { readonly do: "retract"; readonly kind: ItemKind; readonly key: string; readonly because?: string }
   | {

@@ -11,12 +11,14 @@ import {
 import { present } from "../present.ts";
 import type { CarriedMemory, ItemCommand } from "./commands.ts";
 import { itemKey } from "./fold.ts";
+import { defaultStatus, isUncertainKind, statusesOf } from "./kind.ts";
+import { quote } from "../ids.ts";
 import { limit } from "../limit.ts";
 import { count } from "../text/number-format.ts";
 import { inTurn } from "../turn/drafts.ts";
 
 export const itemDecisions: Decisions<ItemCommand["do"]> = {
-  record: (state, { kind, key, value, because: why, status }) => {
+  record: (state, { kind, key, value, because: why, status, confidence, evidence }) => {
     const { items } = state.mind;
     if (!items.has(itemKey(kind, key)) && items.size >= limit.itemsMax) {
       return refuse(
@@ -27,10 +29,10 @@ export const itemDecisions: Decisions<ItemCommand["do"]> = {
     }
     if (value === undefined)
       return refuse("invalid", `${kind} "${key}": value: missing`, "give a value, or retract the item");
-    if (status !== undefined && kind !== "task")
-      return refuse("invalid", `${kind}: status: only a task has a status`);
-    const body = { kind, key, ...(kind === "task" ? { status: status ?? "open" } : {}) };
-    const content = present({ value, because: why });
+    const mistake = statusMistake(kind, status) ?? uncertainMistake(kind, confidence, evidence);
+    if (mistake !== null) return mistake;
+    const body = present({ kind, key, status: status ?? defaultStatus(kind) ?? undefined, confidence });
+    const content = present({ value, because: why, evidence: evidence && [...evidence] });
     return (
       forbidden(state, "write", `record a ${kind}`) ??
       accept(draft("item.recorded", body, content, inTurn(state)))
@@ -87,6 +89,27 @@ const pinOver = (which: string, { tokens, roomTokens }: { tokens: number; roomTo
     `pin: ${which}: expected pinned items of at most ${count(roomTokens)} tokens, got ${count(tokens)}`,
     "unpin another item, shorten the value, or give the agent a larger context.shares.pinned",
   );
+
+function statusMistake(kind: string, status: string | undefined): Decision | null {
+  const known = statusesOf(kind);
+  if (status === undefined || known.some((one) => one === status)) return null;
+  const hint = known.length === 0 ? "omit it" : `one of ${known.join(", ")}`;
+  return refuse(
+    "invalid",
+    `${kind}: status: ${known.length === 0 ? "not allowed" : `got ${quote(status)}`}`,
+    hint,
+  );
+}
+
+function uncertainMistake(
+  kind: string,
+  confidence: number | undefined,
+  evidence: readonly string[] | undefined,
+): Decision | null {
+  const given = confidence === undefined ? (evidence === undefined ? null : "evidence") : "confidence";
+  if (given === null || isUncertainKind(kind)) return null;
+  return refuse("invalid", `${kind}: ${given}: not allowed`, "only a hypothesis or a finding has it");
+}
 
 export const carriedDrafts = (carried: CarriedMemory | undefined): readonly DraftEvent[] =>
   carried === undefined

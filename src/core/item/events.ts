@@ -5,34 +5,53 @@ import { shortId } from "../text/short-id.ts";
 import { otherSession } from "../sample.ts";
 import { type CatalogEntry, event } from "../catalog-entry.ts";
 import { Count, Json, Key, ModelName, Position, Seq, Word } from "../schema.ts";
+import { isFirstVersion, itemStatuses, kindPattern } from "./kind.ts";
+import { limit } from "../limit.ts";
 import * as z from "zod";
 
-export const itemKinds = ["fact", "decision", "task", "artifact"] as const;
+/** A kind that every session has, or one that an agent declares. */
+export const ItemKind = z
+  .string()
+  .regex(kindPattern, "a kind has up to 32 lower-case letters, digits and hyphens, and begins with a letter");
 
-export const ItemKind = z.enum(itemKinds);
+export const ItemStatus = z.enum(itemStatuses);
 
-/** The kinds of items: a session records them to survive every compaction. */
-export type ItemKind = z.infer<typeof ItemKind>;
+/** What speaks for a hypothesis or a finding: texts, or pointers such as `4x8kz1@12`. */
+export const Evidence = z
+  .array(z.string().min(1).max(limit.evidenceCharsMax))
+  .min(1)
+  .max(limit.evidenceMax)
+  .readonly();
 
-const TaskStatus = z.enum(["open", "done", "dropped"]);
+/** Version 2 has a kind, a status or a field that version 1 lacks: an older program must not misread it. */
+const versionOf = (content: unknown, body: unknown): number => (isFirstVersion(body, content) ? 1 : 2);
 
 export const itemEvents = {
   "item.recorded": event({
-    meaning: "A fact, decision, task or artifact is known under this key from now on.",
+    v: 2,
+    written: versionOf,
+    meaning: "An item of this kind is known under this key from now on.",
     erased: "There is an item under this key; its value and reasons are erased.",
     body: z.looseObject({
       kind: ItemKind,
       key: Key,
-      /** Only for tasks. */
-      status: TaskStatus.optional(),
+      /** Of a task, a hypothesis, or a rejected decision. */
+      status: ItemStatus.optional(),
+      /** Of a hypothesis or a finding. */
+      confidence: z.number().min(0).max(1).optional(),
       /** The source of the value, if it was copied by a merge or from memory. */
       origin: Position.optional(),
       /** The model that recorded it, if any. */
       model: ModelName.optional(),
     }),
-    content: z.looseObject({ value: Json, because: z.string().optional() }),
-    summary: ({ kind, key, status, origin }, content) =>
+    content: z.looseObject({
+      value: Json,
+      because: z.string().optional(),
+      evidence: z.array(z.string()).optional(),
+    }),
+    summary: ({ kind, key, status, confidence, origin }, content) =>
       `Recorded ${kind} ${key}${ifGiven(status, (word) => ` (${word})`)}` +
+      ifGiven(confidence, (share) => `, confidence ${share}`) +
       ifGiven(origin, ({ session, seq }) => ` from ${shortId(session)}@${seq}`) +
       ifGiven(content, ({ value }) => ` = ${valueText(value)}`) +
       ifGiven(content?.because, (why) => `, because ${lineText(why)}`),
@@ -42,6 +61,8 @@ export const itemEvents = {
     },
   }),
   "item.retracted": event({
+    v: 2,
+    written: versionOf,
     meaning: "The item under this key is retracted.",
     erased: "It was retracted; the reason is erased.",
     body: z.looseObject({ kind: ItemKind, key: Key, model: ModelName.optional() }),

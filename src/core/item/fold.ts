@@ -1,12 +1,14 @@
 /** Folds of items, scratch and the memory that a session starts with. */
 import type { itemEvents } from "./events.ts";
+import { defaultStatus } from "./kind.ts";
+import { present } from "../present.ts";
 import { type Folds, refOf, think } from "../state-change.ts";
 
 export const itemFolds: Folds<keyof typeof itemEvents> = {
   "item.recorded": (state, event) => {
-    const { kind, key } = event.body;
-    const status = kind === "task" ? (event.body.status ?? "open") : null;
-    const item = { kind, key, status, ...refOf(event) };
+    const { kind, key, confidence } = event.body;
+    const status = event.body.status ?? defaultStatus(kind);
+    const item = { kind, key, status, ...present({ confidence }), ...refOf(event) };
     return think(state, { items: state.mind.items.set(itemKey(kind, key), item) });
   },
   "item.retracted": (state, { body }) => {

@@ -4,7 +4,7 @@
  * removes it for all later sessions.
  */
 import { present } from "../present.ts";
-import { type ItemKind, itemKinds } from "../item/events.ts";
+import { kindPattern, type ItemKind } from "../item/kind.ts";
 import type { AgentDefinition } from "../workspace/agent.ts";
 import type { DraftEvent } from "../decision.ts";
 import { limit } from "../limit.ts";
@@ -125,10 +125,11 @@ const itemOf = (session: string, kind: string, key: string): string => `${sessio
 /** Ignores scopes and kinds that only a newer program knows. */
 export function nameIn(body: unknown): MemoryName | null {
   const { scope, owner, kind, key } = body as Readonly<Record<string, unknown>>;
-  if (!memoryScopes.some((one) => one === scope) || !itemKinds.some((one) => one === kind)) return null;
+  if (!memoryScopes.some((one) => one === scope)) return null;
+  if (typeof kind !== "string" || !kindPattern.test(kind)) return null;
   if (typeof key !== "string") return null;
   const whose = typeof owner === "string" ? owner : null;
-  return { scope: scope as MemoryScope, owner: whose, kind: kind as ItemKind, key };
+  return { scope: scope as MemoryScope, owner: whose, kind, key };
 }
 
 /** An entry to put into memory. */

@@ -2,7 +2,7 @@
  * Actions of session tools: writes to the session's own log and reads of it. Each goes in one append with the
  * call's result, so that a crash never leaves one without the other.
  */
-import type { ItemKind } from "../item/events.ts";
+import type { ItemKind, ItemStatus } from "../item/kind.ts";
 import type { Budget } from "../budget/commands.ts";
 import type { MemoryScope } from "../memory/memory.ts";
 
@@ -14,7 +14,9 @@ export type SessionAct =
       readonly key: string;
       readonly value: unknown;
       readonly because?: string;
-      readonly status?: "open" | "done" | "dropped";
+      readonly status?: ItemStatus;
+      readonly confidence?: number;
+      readonly evidence?: readonly string[];
     }
   | { readonly act: "retract"; readonly kind: ItemKind; readonly key: string; readonly because?: string }
   /** Promotes a recorded item into memory, for later sessions. */

@@ -7,7 +7,7 @@
  *   message  a message arrived                       session  other sessions ended, or recorded an item
  *   query    the result of a check changed           resource a bound resource changed
  */
-import { itemKinds } from "../item/events.ts";
+import { ItemKind } from "../item/events.ts";
 import type { TriggerKind } from "./events.ts";
 import { Key, SessionRef } from "../schema.ts";
 import * as z from "zod";
@@ -65,7 +65,7 @@ export const triggerSchemas = {
     on: z.enum(["end", "item"]),
     /** With `end`: only once all of them have ended. */
     all: z.boolean().exactOptional(),
-    item: z.strictObject({ kind: z.enum(itemKinds), key: Key }).exactOptional(),
+    item: z.strictObject({ kind: ItemKind, key: Key }).exactOptional(),
     /** What the session learns of those that ended. */
     give: z.enum(["handoff", "facts", "nothing"]).exactOptional(),
     /** With `item`: the position of each when it was set. Generated then, not given. */

@@ -5,6 +5,8 @@
  * definition.
  */
 import { ItemKind } from "../item/events.ts";
+import { isBuiltInKind, itemKinds } from "../item/kind.ts";
+import { nearest, SkeinError } from "../error.ts";
 import { AgentName, Count, Json, Key, Millis, ModelName, Reason, ToolPattern } from "../schema.ts";
 import * as z from "zod";
 import type { Digest } from "../chain.ts";
@@ -72,6 +74,27 @@ const Limits = z.strictObject({
   toolCalls: Count.exactOptional(),
   wallMs: Millis.exactOptional(),
 });
+
+/** Kinds of items besides the built-in ones. */
+const Kinds = z
+  .record(
+    z.string(),
+    z.strictObject({
+      description: z.string().min(1).max(limit.reasonCharsMax).exactOptional(),
+      /** JSON Schema of its values; runtime/message checks it when the agent is added. */
+      schema: Json.exactOptional(),
+    }),
+  )
+  .superRefine((kinds, { addIssue }) => {
+    const most = `at most ${limit.kindsMax} kinds and ${limit.kindsBytesMax} characters of schemas`;
+    if (Object.keys(kinds).length > limit.kindsMax || JSON.stringify(kinds).length > limit.kindsBytesMax)
+      addIssue({ code: "custom", message: most });
+    for (const kind of Object.keys(kinds)) {
+      const shape = ItemKind.safeParse(kind).error?.issues[0]?.message;
+      const message = isBuiltInKind(kind) ? "this kind is built in; choose another name" : shape;
+      if (message !== undefined) addIssue({ code: "custom", path: [kind], message });
+    }
+  });
 
 const Scope = z.enum(["agent", "user", "workspace"]);
 const MemoryRules = z.strictObject({
@@ -177,6 +200,7 @@ export const AgentDefinition = z.strictObject({
     .max(limit.concurrencyMax)
     .describe("how many of its sessions workers run at once")
     .exactOptional(),
+  kinds: Kinds.describe("kinds of items of its own, each with a JSON schema of the values").exactOptional(),
   memory: MemoryRules.describe(
     "the memory its sessions write for later ones, and carry from earlier ones",
   ).exactOptional(),
@@ -258,8 +282,23 @@ function sorted(value: unknown): unknown {
 }
 
 /** Validates a definition. Reports the first mistake, and the nearest spelling. */
-export const checkAgent = (given: unknown, origin: InputOrigin = {}): AgentDefinition =>
-  checkShape(AgentDefinition, given, { what: "definition", where: "the agent", ...origin });
+export function checkAgent(given: unknown, origin: InputOrigin = {}): AgentDefinition {
+  const where = origin.where ?? "the agent";
+  const checked = checkShape(AgentDefinition, given, { what: "definition", ...origin, where });
+  const known = [...itemKinds, ...Object.keys(checked.kinds ?? {})];
+  for (const [place, { kinds = [] }] of (checked.memory?.promote ?? []).entries()) {
+    const kind = kinds.find((one) => !known.includes(one));
+    if (kind === undefined) continue;
+    const field = `memory.promote[${place}].kinds`;
+    const near = nearest(kind, known);
+    throw new SkeinError(
+      "invalid",
+      `${where}: ${field}: expected one of ${known.join(", ")}, got ${quote(kind)}`,
+      { hint: near === undefined ? "declare the kind under kinds" : `did you mean "${near}"?` },
+    );
+  }
+  return checked;
+}
 
 /** A definition read back from a log. One of a newer program may have unknown fields. */
 export function isStoredAgent(value: unknown): value is AgentDefinition {

@@ -5,6 +5,7 @@ import { shortId } from "../text/short-id.ts";
 import { otherSession, sha, reason } from "../sample.ts";
 import { type CatalogEntry, bare, event } from "../catalog-entry.ts";
 import { ItemKind } from "../item/events.ts";
+import { isFirstVersion } from "../item/kind.ts";
 import {
   AgentName,
   Count,
@@ -36,6 +37,9 @@ const Encoded = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/);
 const owned = (scope: string, owner: string | undefined): string =>
   owner === undefined ? `the ${scope}` : `${scope} ${owner}`;
 
+/** Version 2 has a kind that version 1 lacks. */
+const versionOf = (_: unknown, body: unknown): number => (isFirstVersion(body, undefined) ? 1 : 2);
+
 export const workspaceEvents = {
   "agent.defined": event({
     meaning: "An agent has a new version.",
@@ -49,6 +53,8 @@ export const workspaceEvents = {
     },
   }),
   "memory.promoted": event({
+    v: 2,
+    written: versionOf,
     meaning: "An item is remembered for later sessions.",
     erased: "An entry had this key; new sessions no longer carry it.",
     body: z.looseObject({
@@ -77,6 +83,8 @@ export const workspaceEvents = {
     },
   }),
   "memory.forgotten": event({
+    v: 2,
+    written: versionOf,
     meaning: "New sessions no longer carry the entry under this key.",
     erased: "It was forgotten; the reason is erased.",
     body: z.looseObject({

@@ -1,6 +1,6 @@
 /** What a context contains: recorded items, and statements of people and tools. */
 import { present } from "../../core/present.ts";
-import { type ItemKind, itemKinds } from "../../core/item/events.ts";
+import { isBuiltInKind, type ItemKind } from "../../core/item/kind.ts";
 import type { MessagePart, ContextPart, ResultBlock } from "../../core/context/part.ts";
 
 export interface KnownText {
@@ -99,8 +99,8 @@ function itemOf(given: { readonly kind: ItemKind } & Readonly<Record<string, unk
   };
 }
 
-const itemLine =
-  /^(?:- |\[recorded meanwhile: )?(fact|decision|task|artifact) (.+?)(?: \((open|done|dropped)\))?: (.*)$/;
+const kindNames = /^(?:- |\[recorded meanwhile: )?([a-z]+) (.+)$/;
+const markedRest = /^(.+?)(?: \((open|done|dropped|supported|rejected)(?:, confidence [\d.]+)?\))?: (.*)$/;
 
 /** Why an item was carried, which follows its value. */
 const carriedWhy = / \((?:this agent's|the user's preference|the workspace's)(?:, on [^()]*)?\)$/;
@@ -108,8 +108,9 @@ const carriedWhy = / \((?:this agent's|the user's preference|the workspace's)(?:
 /** Items as contexts show them: at compactions, in notes, from memory. */
 function itemsOfText(text: string): KnownText[] {
   return text.split("\n").flatMap((line) => {
-    const [, kind, key = "", status, rest = ""] = itemLine.exec(line) ?? [];
-    if (!isKind(kind)) return [];
+    const [, kind, after = ""] = kindNames.exec(line) ?? [];
+    const [, key, status, rest = ""] = markedRest.exec(after) ?? [];
+    if (!isKind(kind) || key === undefined) return [];
     const said = line.startsWith("[") ? rest.replace(/\]$/, "") : rest.replace(carriedWhy, "");
     const [value = "", because] = said.split(/; because (.*)/s);
     return [
@@ -123,7 +124,7 @@ function itemsOfText(text: string): KnownText[] {
   });
 }
 
-const isKind = (word: unknown): word is ItemKind => (itemKinds as readonly unknown[]).includes(word);
+const isKind = (word: unknown): word is ItemKind => isBuiltInKind(word);
 
 export const asText = (value: unknown): string =>
   typeof value === "string" ? value : (JSON.stringify(value) ?? "");

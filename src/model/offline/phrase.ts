@@ -1,5 +1,5 @@
 /** The phrases it understands, and the tool call of each. The first match wins. */
-import { type ItemKind, itemKinds } from "../../core/item/events.ts";
+import { type ItemKind, itemKinds } from "../../core/item/kind.ts";
 import { present } from "../../core/present.ts";
 import { jsonOf, keyOf, type KnownText } from "./known.ts";
 import type { MaskedText } from "./quote.ts";
@@ -81,7 +81,8 @@ const itemPhrases: readonly Phrase[] = [
   [/^(?:remember|don't forget) to (?<what>.+)$/i, openTask],
   [
     joined(
-      /(?:forget|retract)(?: about)?(?: the)?(?: (?<named>fact|decision|task|artifact))?/,
+      /(?:forget|retract)(?: about)?(?: the)?/,
+      /(?: (?<named>fact|decision|task|artifact|constraint|preference|hypothesis|finding))?/,
       / (?<what>.+?)(?: because (?<because>.+))?/,
     ),
     ({ named, what = "", because }, { items }) => {
@@ -125,7 +126,7 @@ const itemPhrases: readonly Phrase[] = [
   [
     joined(
       /(?:recall|list|show)(?: (?:all|the|my|our))*/,
-      / (?<kind>fact|decision|task|artifact)(?:s|s? (?<key>\S.*))?/,
+      / (?<kind>fact|decision|task|artifact|constraint|preference|hypothesis|finding)(?:s|s? (?<key>\S.*))?/,
     ),
     ({ kind, key }) => call("recall", { kind: kind?.toLowerCase(), key }),
   ],
@@ -220,7 +221,7 @@ function state(
     const [, name = piece, value] =
       /^(.{1,100}?)(?:\s+(?:is|are|as|=)\s+|\s*[:=]\s*)(.+)$/is.exec(piece) ?? [];
     const stated = value === undefined ? plain(piece) : valueOf(plain(value));
-    return record(kind.toLowerCase() as ItemKind, keyOf(plain(name)), stated, more);
+    return record(kind.toLowerCase(), keyOf(plain(name)), stated, more);
   });
   return wishes.some((wish) => wish === null) ? null : wishes.flatMap((wish) => wish ?? []);
 }

@@ -2,6 +2,7 @@
 import { checkOptions, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
+import { statusesOf, type ItemStatus } from "../../core/item/kind.ts";
 import type { MergeResolution } from "../../core/branch/merge.ts";
 import type { MergeConflict } from "./merge.ts";
 
@@ -16,8 +17,8 @@ export type MergeAnswer =
       readonly take?: "value";
       readonly value: unknown;
       readonly because?: string;
-      /** For a task; defaults to their status. */
-      readonly status?: "open" | "done" | "dropped";
+      /** Defaults to their status. */
+      readonly status?: ItemStatus;
     };
 
 const hint = '"ours", "theirs", "both" or { value }; with a reason { take: "ours", because: "…" }';
@@ -61,11 +62,12 @@ function valueOf({ name, kind }: MergeConflict, given: object): MergeResolution 
   const { value, status } = given as { readonly value?: unknown; readonly status?: unknown };
   if (value === undefined) throw new SkeinError("invalid", `merge: ${name}: value: missing`, { hint });
   if (status === undefined) return { take: "value", value };
-  if (kind !== "task") throw new SkeinError("invalid", `merge: ${name}: status: only a task has a status`);
-  if (status !== "open" && status !== "done" && status !== "dropped") {
-    throw new SkeinError("invalid", `merge: ${name}: status: unknown status ${quote(status)}`, {
-      hint: '"open", "done" or "dropped"',
-    });
-  }
-  return { take: "value", value, status };
+  const known = statusesOf(kind).find((one) => one === status);
+  if (known !== undefined) return { take: "value", value, status: known };
+  const statuses = statusesOf(kind);
+  throw new SkeinError(
+    "invalid",
+    `merge: ${name}: status: ${statuses.length === 0 ? `not allowed for a ${kind}` : `got ${quote(status)}`}`,
+    { hint: statuses.length === 0 ? "omit it" : `one of ${statuses.join(", ")}` },
+  );
 }

@@ -2,6 +2,7 @@
  * The plan of a merge: compares both sessions with their common base. It reads two or three states and the
  * items that differ; the length of the logs does not matter.
  */
+import { present } from "../../core/present.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { isOneRecord, mergeItems, type MergeOutcome, type MergeItem } from "../../core/branch/merge.ts";
 import { includes } from "../../core/range.ts";
@@ -115,16 +116,19 @@ function hasSpoken(ours: Party, since: State, now: State): boolean {
 /** Reads an item once, though two sessions share it. */
 function itemReader({ store }: Deps): (log: SessionId, ref: ItemRef) => Promise<MergeItem> {
   const seen = new Map<string, MergeItem>();
-  return async (log, { kind, key, status, seq, hash }) => {
+  return async (log, ref) => {
+    const { seq, hash } = ref;
     const known = hash === null ? undefined : seen.get(hash);
     if (known !== undefined) return known;
     const [record] = await store.read(log, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
     if (record === undefined) throw new SkeinError("corrupt", `record ${seq} of ${log} is missing`);
-    const content = (await contentOf(store, record)) as { value: unknown; because?: string } | undefined;
+    const content = (await contentOf(store, record)) as
+      | { value: unknown; because?: string; evidence?: readonly string[] }
+      | undefined;
     const { at, actor } = record;
-    const because = content?.because ?? null;
-    const erased = content === undefined;
-    const item = { kind, key, status, seq, hash, at, actor, value: content?.value ?? null, because, erased };
+    const { value = null, because = null, evidence } = content ?? {};
+    const said = { value, because, ...present({ evidence }), erased: content === undefined };
+    const item = { ...ref, at, actor, ...said };
     if (hash !== null) seen.set(hash, item);
     return item;
   };

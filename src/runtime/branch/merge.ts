@@ -4,7 +4,7 @@
  * is never read again.
  */
 import { checkCall } from "../../call/check.ts";
-import type { ItemKind } from "../../core/item/events.ts";
+import type { ItemKind, ItemStatus } from "../../core/item/kind.ts";
 import type { MergeNote } from "../../core/branch/commands.ts";
 import { itemKey } from "../../core/item/fold.ts";
 import { nearest, SkeinError } from "../../core/error.ts";
@@ -32,7 +32,7 @@ import type { Deps } from "../deps.ts";
 export interface MergeSide {
   /** Null where it was removed. */
   readonly value: unknown;
-  readonly status: "open" | "done" | "dropped" | null;
+  readonly status: ItemStatus | null;
   /** Who, when and why; null where that is unknown. */
   readonly actor: string | null;
   readonly at: number | null;

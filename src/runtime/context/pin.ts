@@ -3,7 +3,7 @@ import type { Command } from "../../core/command.ts";
 import { present } from "../../core/present.ts";
 import { sizeOfPins, type PinnedSize } from "../../core/context/plan.ts";
 import { roughTokens } from "../../core/context/token-count.ts";
-import type { ItemKind } from "../../core/item/events.ts";
+import type { ItemKind } from "../../core/item/kind.ts";
 import { itemKey } from "../../core/item/fold.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { ItemRef, State } from "../../core/state.ts";

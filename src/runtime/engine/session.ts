@@ -4,7 +4,7 @@
  */
 import { checkCall } from "../../call/check.ts";
 import { checkFlags } from "../../core/option-check.ts";
-import type { ItemKind } from "../../core/item/events.ts";
+import type { ItemKind } from "../../core/item/kind.ts";
 import type { ContentBlock } from "../../core/schema.ts";
 import type { AppendRecord } from "../../core/turn/commands.ts";
 import type { Binding, Permission } from "../../core/tool/commands.ts";
@@ -33,6 +33,7 @@ import { forkSession, type ForkPlace } from "../branch/fork.ts";
 import { guardedGrant } from "../govern/rules.ts";
 import type { Handoff, HandoffOptions } from "../branch/handoff.ts";
 import { takeLease, type SessionLease } from "../turn/lease.ts";
+import { recordItem, type RecordOptions } from "../workspace/item-kind.ts";
 import { promoteItem, type MemoryEntry, type PromoteOptions } from "../workspace/memory.ts";
 import type { MergeOptions, MergeReport } from "../branch/merge.ts";
 import type { MigrateOptions, MigrateReport } from "../transfer/migrate.ts";
@@ -102,16 +103,15 @@ export class Session extends SessionReader {
     return written(await writer.change(this.id, command, { actor, key, expectSeq: expect?.seq, verbatim }));
   }
 
-  /** Records a fact, decision, task or artifact that outlives every compaction. */
+  /** Records a fact, decision, task or other item that outlives every compaction. */
   async record(
     kind: ItemKind,
     key: string,
     value: unknown,
-    options: WriteOptions & Because & { readonly status?: "open" | "done" | "dropped" } = {},
+    options: RecordOptions = {},
   ): Promise<AppendResult> {
     checkCall("session.record", options, { kind, key });
-    const { key: once, ...rest } = options;
-    return written(await this.#change({ do: "record", kind, key, value, ...rest }, { key: once }));
+    return written(await recordItem(this.#deps, this.id, { kind, key, value }, options));
   }
 
   async retract(kind: ItemKind, key: string, options: Because = {}): Promise<AppendResult> {

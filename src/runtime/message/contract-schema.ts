@@ -85,6 +85,19 @@ const refusal = (reason: string, cause?: unknown): SkeinError =>
     cause,
   });
 
+/** Of the kinds of items that an agent declares. */
+export function checkKindSchemas(kinds: Readonly<Record<string, { readonly schema?: unknown }>>): void {
+  for (const [kind, { schema: given }] of Object.entries(kinds)) {
+    try {
+      if (given !== undefined) checkSchema(given);
+    } catch (error) {
+      if (!(error instanceof SkeinError)) throw error;
+      const message = error.message.replace(/^contract: /, `kinds.${kind}.schema: `);
+      throw new SkeinError(error.code, message, error.hint === undefined ? {} : { hint: error.hint });
+    }
+  }
+}
+
 /** Returns the schema's text. */
 export function checkSchema(given: unknown): string {
   if (typeof given !== "boolean" && !isJsonObject(given))

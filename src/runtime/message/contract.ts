@@ -102,12 +102,32 @@ async function compiledContract(
   if (content === undefined) return null;
   const known = hash === null ? undefined : compiled.get(hash);
   if (known !== undefined) return known;
-  const { schema } = content;
-  const text = JSON.stringify(schema);
-  const hasPatterns = /"pattern(?:Properties)?":/.test(text);
-  const fresh = { validate: compileSchema(schema), hasPatterns, isCostly: costly.test(text) };
+  const fresh = compileContract(content.schema, JSON.stringify(content.schema));
   if (hash !== null) compiled.set(hash, fresh);
   return fresh;
+}
+
+function compileContract(schema: unknown, text: string): CompiledContract {
+  const hasPatterns = /"pattern(?:Properties)?":/.test(text);
+  return { validate: compileSchema(schema), hasPatterns, isCostly: costly.test(text) };
+}
+
+/** Why a value does not match a schema that `checkSchema` accepted; null if it does. */
+export function valueViolation(schema: unknown, value: unknown): string | null {
+  const text = JSON.stringify(schema);
+  const known = compiled.get(text) ?? compileContract(schema, text);
+  compiled.set(text, known);
+  const { validate, hasPatterns, isCostly } = known;
+  const chars = JSON.stringify(value)?.length ?? 0;
+  if (hasPatterns && chars > patternedCharsMax)
+    return `${chars} characters; a schema with patterns allows ${patternedCharsMax}`;
+  return firstOf(runValidation(() => validate(value), isCostly));
+}
+
+/** The first three violations. */
+function firstOf(violations: readonly string[]): string | null {
+  const more = violations.length > 3 ? `; and ${violations.length - 3} more` : "";
+  return violations.length === 0 ? null : `${violations.slice(0, 3).join("; ")}${more}`.slice(0, 1_000);
 }
 
 /** The longest message that patterns see: the time to match may grow with the square of the length. */
@@ -121,9 +141,7 @@ function violationOf({ validate, hasPatterns, isCostly }: CompiledContract, text
     const asText = validate(text);
     return asText.length === 0 || value === undefined ? asText : validate(value);
   };
-  const violations = runValidation(find, isCostly);
-  const more = violations.length > 3 ? `; and ${violations.length - 3} more` : "";
-  return violations.length === 0 ? null : `${violations.slice(0, 3).join("; ")}${more}`.slice(0, 1_000);
+  return firstOf(runValidation(find, isCostly));
 }
 
 function runValidation(find: () => readonly string[], isCostly: boolean): readonly string[] {

@@ -2,6 +2,8 @@
  * The projections that search and queries read: texts and items, made from the feed off the append path, and
  * brought up to the head before each answer.
  */
+import type { ItemKind, ItemStatus } from "../../core/item/kind.ts";
+import { present } from "../../core/present.ts";
 import { readEvent } from "../../core/event.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
@@ -83,12 +85,16 @@ async function itemRows(
 
 /** An item with its value. */
 export interface SessionItem {
-  readonly kind: "fact" | "decision" | "task" | "artifact";
+  readonly kind: ItemKind;
   readonly key: string;
   readonly value: unknown;
   readonly because: string | null;
-  /** Only a task has one. */
-  readonly status: "open" | "done" | "dropped" | null;
+  /** Of a task or a hypothesis; "rejected" of a decision: an idea that was turned down. */
+  readonly status: ItemStatus | null;
+  /** Of a hypothesis or a finding, from 0 to 1. */
+  readonly confidence?: number;
+  /** What speaks for a hypothesis or a finding. */
+  readonly evidence?: readonly string[];
   readonly seq: number;
   readonly at: number;
   readonly erased: boolean;
@@ -116,15 +122,19 @@ export async function readSaid(store: Store, session: LogId, seq: number): Retur
 
 export async function readItem(
   session: LogId,
-  { kind, key, status, seq }: ItemRef,
+  { kind, key, status, confidence, seq }: ItemRef,
   read: ReadSaid,
 ): Promise<SessionItem> {
   const found = await read(seq);
   if (found === undefined) throw new SkeinError("corrupt", `record ${seq} of ${session} is missing`);
   const { at, content } = found;
-  const { value = null, because = null } =
-    (content as { value: unknown; because?: string } | undefined) ?? {};
-  return { kind, key, value, because, status, seq, at, erased: content === undefined };
+  const {
+    value = null,
+    because = null,
+    evidence,
+  } = (content as { value: unknown; because?: string; evidence?: readonly string[] } | undefined) ?? {};
+  const more = present({ confidence, evidence });
+  return { kind, key, value, because, status, ...more, seq, at, erased: content === undefined };
 }
 
 /** Every string in a content, in order, as one text. */

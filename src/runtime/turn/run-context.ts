@@ -3,6 +3,7 @@
  * so that a missing part is an error and leaves no trace.
  */
 import { agentRules, mayOffer, type AgentDefinition, type AgentRules } from "../../core/workspace/agent.ts";
+import { itemKinds } from "../../core/item/kind.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { SortedMap } from "../../core/sorted-map.ts";
 import type { Settings, ToolDefinition } from "../../core/context/part.ts";
@@ -82,12 +83,34 @@ function offeredOf(
   tools: readonly Tool[],
 ): { readonly tools: ReadonlyMap<string, Tool>; readonly offer: Offer } {
   const offered = tools.filter(({ name }) => mayOffer(agent, name));
-  const definitionsGiven = offered.map(({ name, description, input }) => ({ name, description, input }));
+  const definitionsGiven = offered.map((tool) => {
+    const { name, description, input } = tool;
+    const shown = { name, description, input };
+    return tool.effect === "session" ? withKinds(shown, agent?.kinds ?? {}) : shown;
+  });
   const definitions = safeJson(world, definitionsGiven);
   return {
     tools: new Map(offered.map((tool) => [tool.name, tool])),
     offer: { definitions, digest: world.digest("", JSON.stringify(definitions)) },
   };
+}
+
+/** A session tool with the kinds of items that this agent's sessions have. */
+function withKinds(tool: ToolDefinition, own: NonNullable<AgentDefinition["kinds"]>): ToolDefinition {
+  const { properties } = tool.input as { readonly properties?: Readonly<Record<string, object>> };
+  const kind = properties?.["kind"];
+  if (kind === undefined) return tool;
+  const names = Object.keys(own);
+  const input = {
+    ...(tool.input as object),
+    properties: { ...properties, kind: { ...kind, enum: [...itemKinds, ...names] } },
+  };
+  if (tool.name !== "record" || names.length === 0) return { ...tool, input };
+  const told = names.map((name) => {
+    const { description = "", schema } = own[name] ?? {};
+    return `${name}: ${description}${schema === undefined ? "" : ` (value: ${JSON.stringify(schema)})`}`;
+  });
+  return { ...tool, input, description: `${tool.description} Further kinds here: ${told.join("; ")}` };
 }
 
 async function openTools(

@@ -3,6 +3,7 @@ import type { SessionAct } from "../../core/tool/session-action.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { OpenCall } from "../../core/state.ts";
 import type { Drive } from "./drive.ts";
+import { checkItemKind } from "../workspace/item-kind.ts";
 import { rememberBeside } from "../workspace/memory.ts";
 import { recall } from "../read/recall.ts";
 import { sendMessage } from "../message/send.ts";
@@ -38,6 +39,7 @@ async function perform(
     case "record":
     case "retract": {
       const { act: verb, ...rest } = act;
+      if (act.act === "record") await checkItemKind(deps, drive.session, await drive.state(), act);
       const output = `${verb === "record" ? "recorded" : "retracted"} ${act.kind} ${act.key}`;
       await drive.change({ ...settle, output, act: { do: verb, ...rest } as never });
       return;

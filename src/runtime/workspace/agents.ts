@@ -12,6 +12,7 @@ import type { Store } from "../../store/port.ts";
 import type { EngineState } from "../deps.ts";
 import { contentOf } from "../read/content.ts";
 import { checkMeant, safeJson } from "../log/redact.ts";
+import { checkKindSchemas } from "../message/contract-schema.ts";
 import { writeOnce, type WorkspaceDeps } from "../log/workspace-log.ts";
 
 /** A version of an agent with its definition. */
@@ -44,6 +45,7 @@ export async function addAgent(
 ): Promise<AgentVersion> {
   const { store, world } = deps;
   const given = checkAgent(definition);
+  checkKindSchemas(given.kinds ?? {});
   // Text for the model may lose a secret; settings for the program may not.
   const { instructions: _, description: __, ...meant } = given;
   checkMeant(world.redactor, `the definition of agent ${quote(given.name)}`, meant);

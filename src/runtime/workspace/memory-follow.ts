@@ -2,7 +2,7 @@
  * Memory follows its source sessions: the records for the workspace's log that go with what a session records
  * and retracts, and the correction after a race of two programs.
  */
-import type { ItemKind } from "../../core/item/events.ts";
+import type { ItemKind } from "../../core/item/kind.ts";
 import { itemKey } from "../../core/item/fold.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";

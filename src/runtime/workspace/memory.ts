@@ -4,7 +4,7 @@
  * One subject: what a workspace remembers.
  */
 import { readPages, readRecords } from "../read/record-pages.ts";
-import { type ItemKind, itemKinds } from "../../core/item/events.ts";
+import { isBuiltInKind, itemKinds, kindPattern, type ItemKind } from "../../core/item/kind.ts";
 import { AgentName } from "../../core/schema.ts";
 import { itemKey } from "../../core/item/fold.ts";
 import { nearest, SkeinError } from "../../core/error.ts";
@@ -36,6 +36,7 @@ import { contentOf, readContent } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
 import { ifDamaged, mend, ownersOf, principalOf } from "./memory-follow.ts";
 import type { WorkspaceHeadReader } from "../read/known-heads.ts";
+import { showAgent } from "./agents.ts";
 import { writeOnce } from "../log/workspace-log.ts";
 
 /** A memory entry with its value. */
@@ -243,12 +244,30 @@ export async function remember(deps: Deps, options: RememberOptions): Promise<Me
   const { value, because } = options;
   const name = nameOf("remember", deps, options);
   if (name.scope !== "workspace") checkOwner(name.scope, name.owner);
+  if (!isBuiltInKind(name.kind)) await checkAgentKind(deps, name);
   if (value === undefined) {
     throw new SkeinError("invalid", `remember: ${name.kind} ${quote(name.key)}: value: missing`, {
       hint: "pass a value, or forget the entry",
     });
   }
   return promote(deps, async () => ({ ...name, value, because, by: "person" }));
+}
+
+/** Without a session only the newest version of an agent says which further kinds there are. */
+async function checkAgentKind(deps: Deps, { scope, owner, kind }: MemoryName): Promise<void> {
+  const agent = scope === "agent" && owner !== null ? await showAgent(deps, owner).catch(() => null) : null;
+  if (Object.hasOwn(agent?.definition.kinds ?? {}, kind)) return;
+  const near = nearest(kind, itemKinds);
+  throw new SkeinError(
+    "invalid",
+    `remember: kind: expected one of ${itemKinds.join(", ")}, got ${quote(kind)}`,
+    {
+      hint:
+        near === undefined
+          ? "a kind of an agent's own needs the scope of that agent"
+          : `did you mean ${near}?`,
+    },
+  );
 }
 
 /** Writes an entry, unless it exists already, word for word. */
@@ -365,9 +384,9 @@ function checkScope(where: string, scope: unknown): asserts scope is MemoryScope
 }
 
 function checkKind(where: string, kind: unknown): asserts kind is ItemKind {
-  if (itemKinds.some((one) => one === kind)) return;
+  if (typeof kind === "string" && kindPattern.test(kind)) return;
   throw new SkeinError("invalid", `${where}: kind: unknown kind ${quote(kind)}`, {
-    hint: `one of ${itemKinds.join(", ")}`,
+    hint: `one of ${itemKinds.join(", ")}, or a kind that an agent declares`,
   });
 }
 

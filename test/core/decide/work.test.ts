@@ -1,7 +1,7 @@
 /** Deciding what a session knows and may use: items, scratch, bindings, permissions, input. */
 import type { AppendRecord } from "../../../src/core/turn/commands.ts";
 import type { Command } from "../../../src/core/command.ts";
-import { itemKinds } from "../../../src/core/item/events.ts";
+import { itemKinds, kindRank } from "../../../src/core/item/kind.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DraftEvent } from "../../../src/core/decision.ts";
@@ -12,9 +12,10 @@ import { given, type Given } from "../given.ts";
 const many = (count: number, make: (place: number) => DraftEvent): Given =>
   given().write(...Array.from({ length: count }, (_, place) => make(place)));
 
-test("an item has a kind, a key and a value; only a task has a status, and it starts open", () => {
-  for (const kind of itemKinds) {
-    const body = kind === "task" ? { kind, key: "k", status: "open" } : { kind, key: "k" };
+test("an item has a kind, a key and a value; tasks and hypotheses start open", () => {
+  for (const kind of [...itemKinds, "own-kind"]) {
+    const body =
+      kind === "task" || kind === "hypothesis" ? { kind, key: "k", status: "open" } : { kind, key: "k" };
     assert.deepEqual(given().brings({ do: "record", kind, key: "k", value: null }), [
       { type: "item.recorded", body, content: { value: null } },
     ]);
@@ -30,8 +31,44 @@ test("an item has a kind, a key and a value; only a task has a status, and it st
     ],
   );
   const status = given().refusal({ do: "record", kind: "fact", key: "k", value: 1, status: "done" });
-  assert.deepEqual(status, { code: "invalid", message: "fact: status: only a task has a status" });
+  assert.deepEqual(status, { code: "invalid", message: "fact: status: not allowed", hint: "omit it" });
   assert.equal(given().refusal({ do: "record", kind: "fact", key: "k", value: undefined }).code, "invalid");
+});
+
+test("a status belongs to its kind, confidence and evidence to what is uncertain", () => {
+  const item = { do: "record", key: "k", value: 1 } as const;
+  assert.deepEqual(
+    given().brings({
+      ...item,
+      kind: "hypothesis",
+      status: "supported",
+      confidence: 0.8,
+      evidence: ["4x8kz1@12"],
+    }),
+    [
+      {
+        type: "item.recorded",
+        body: { kind: "hypothesis", key: "k", status: "supported", confidence: 0.8 },
+        content: { value: 1, evidence: ["4x8kz1@12"] },
+      },
+    ],
+  );
+  const [rejected] = given().brings({ ...item, kind: "decision", status: "rejected", because: "too slow" });
+  assert.deepEqual(rejected?.body, { kind: "decision", key: "k", status: "rejected" });
+  const message = (command: object): string => given().refusal({ ...item, ...command } as Command).message;
+  assert.equal(message({ kind: "decision", status: "open" }), 'decision: status: got "open"');
+  assert.equal(message({ kind: "hypothesis", status: "done" }), 'hypothesis: status: got "done"');
+  assert.equal(message({ kind: "fact", confidence: 0.5 }), "fact: confidence: not allowed");
+  assert.equal(message({ kind: "task", evidence: ["x"] }), "task: evidence: not allowed");
+});
+
+test("constraints and decisions come first, settled items last", () => {
+  const ranked = [...itemKinds].toSorted((a, b) => kindRank(a) - kindRank(b));
+  assert.deepEqual(ranked.slice(0, 4), ["constraint", "decision", "task", "preference"]);
+  assert.ok(kindRank("own-kind") > kindRank("artifact"));
+  assert.ok(kindRank("task", "done") > kindRank("own-kind"));
+  assert.ok(kindRank("hypothesis", "rejected") > kindRank("hypothesis", "open"));
+  assert.equal(kindRank("decision", "rejected"), kindRank("decision"));
 });
 
 test("records written in a turn carry its number", () => {

@@ -346,7 +346,7 @@ suite("bad input is clear and harmless", { concurrency: true }, () => {
       [null, /expected a resolution/],
       [{}, /value: missing/],
       [{ take: "ours", value: 1 }, /not both/],
-      [{ value: 1, status: "done" }, /only a task has a status/],
+      [{ value: 1, status: "done" }, /status: not allowed for a fact/],
       [{ value: 1, reason: "r" }, /unknown option "reason"/],
       [{ take: "ours", because: "b".repeat(limit.reasonCharsMax + 1) }, /because: expected a short text/],
     ];

@@ -1,4 +1,5 @@
 /** A memory entry that comes from no session. */
+import { itemKinds as kinds } from "../../../core/item/kind.ts";
 import { useState, type ReactNode } from "react";
 import { Form, Labeled, Options } from "../../ui/form.tsx";
 import { showToast } from "../../ui/toast.tsx";
@@ -7,7 +8,6 @@ import { engine } from "../../server.ts";
 
 export const scopes = ["workspace", "agent", "user"] as const;
 type Scope = (typeof scopes)[number];
-const kinds = ["fact", "decision", "task", "artifact"] as const;
 
 const scopeNames: Readonly<Record<Scope, string>> = {
   workspace: "All sessions",

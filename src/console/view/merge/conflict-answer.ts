@@ -2,6 +2,7 @@
  * The user's resolutions of merge conflicts in progress. A resolution belongs to the conflict as shown: if a
  * side has changed since, it is kept and must be confirmed.
  */
+import { statusesOf, type ItemStatus } from "../../../core/item/kind.ts";
 import type { RemoteSession } from "../../../client/connect.ts";
 
 export type MergePlan = Awaited<ReturnType<RemoteSession["merge"]>>;
@@ -18,8 +19,7 @@ export interface ConflictChoice {
   readonly text: string;
   readonly isJson: boolean;
   readonly because: string;
-  /** Of a task. */
-  readonly status: "open" | "done" | "dropped" | null;
+  readonly status: ItemStatus | null;
   /** The conflict it was given to. */
   readonly to: string;
 }
@@ -81,7 +81,12 @@ export function mergeAnswer(conflict: Conflict, answers: Answers): MergeAnswer |
   const reason = because.trim() === "" ? {} : { because: because.trim() };
   if (take !== "value") return { take, ...reason };
   const value = typed(answer)?.value;
-  return { take, value, ...reason, ...(status === null || conflict.kind !== "task" ? {} : { status }) };
+  return {
+    take,
+    value,
+    ...reason,
+    ...(status === null || statusesOf(conflict.kind).length === 0 ? {} : { status }),
+  };
 }
 
 /** The next unresolved one, from this one on, wrapping around; null if there is none. */

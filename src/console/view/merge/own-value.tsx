@@ -1,4 +1,5 @@
 /** The details of a resolution: a custom value, a task's status, and the reason, which is recorded. */
+import { statusesOf } from "../../../core/item/kind.ts";
 import { useId, type ReactNode } from "react";
 import { brief } from "../../ui/visible.ts";
 import { standingOf, type ConflictChoice, type Conflict } from "./conflict-answer.ts";
@@ -30,11 +31,10 @@ function leave(event: { readonly key: string; readonly currentTarget: HTMLElemen
   if (event.key === "Escape") event.currentTarget.closest<HTMLElement>("article")?.focus();
 }
 
-const statuses = ["open", "done", "dropped"] as const;
-
 export function OwnValue({ conflict, answer, amend }: OwnValueProps): ReactNode {
   const { name, kind } = conflict;
   const id = useId();
+  const statuses = statusesOf(kind);
   const isWrong = standingOf(conflict, answer) === "wrong";
   return (
     <div className="merge-own">
@@ -62,7 +62,7 @@ export function OwnValue({ conflict, answer, amend }: OwnValueProps): ReactNode 
             <option value="json">JSON</option>
           </select>
         </label>
-        {kind === "task" ? (
+        {statuses.length > 1 ? (
           <label className="row small soft">
             Status
             <select

@@ -1,5 +1,7 @@
-/** Items: facts, decisions with their reasons, tasks, artifacts. */
+/** Items: facts, decisions with their reasons, tasks and other kinds. */
+import { defaultStatus, isBuiltInKind, statusesOf } from "../../../core/item/kind.ts";
 import { useState, type ReactNode } from "react";
+import { present } from "../../../core/present.ts";
 import type { FormSpec } from "../../ui/form-dialog.tsx";
 import { Link } from "../../link.tsx";
 import { Menu } from "../../ui/menu.tsx";
@@ -20,14 +22,24 @@ const groups: readonly (readonly [Kind, string])[] = [
   ["decision", "Decisions"],
   ["task", "Tasks"],
   ["artifact", "Artifacts"],
+  ["constraint", "Constraints"],
+  ["preference", "Preferences"],
+  ["hypothesis", "Hypotheses"],
+  ["finding", "Findings"],
 ];
+
+/** The built-in kinds, then those of the agent. */
+function groupsOf(items: readonly Item[]): readonly (readonly [Kind, string])[] {
+  const own = new Set(items.flatMap(({ kind }) => (isBuiltInKind(kind) ? [] : [kind])));
+  return [...groups, ...[...own].toSorted().map((kind) => [kind, `Kind ${kind}`] as const)];
+}
 
 /** Natural order: k2 before k10. */
 const { compare } = new Intl.Collator(undefined, { numeric: true });
 
 export function Items({ ask }: { readonly ask: Ask }): ReactNode {
   const { items } = useScope().state;
-  return groups.map(([kind, title]) => {
+  return groupsOf(items).map(([kind, title]) => {
     const own = items
       .filter((item) => item.kind === kind)
       .toSorted((one, other) => compare(one.key, other.key));
@@ -48,7 +60,7 @@ export function Items({ ask }: { readonly ask: Ask }): ReactNode {
 
 function ItemRow({ item, ask }: { readonly item: Item; readonly ask: Ask }): ReactNode {
   const scope = useScope();
-  const { kind, key, value, because, status, erased, seq } = item;
+  const { kind, key, value, because, status, confidence, evidence, erased, seq } = item;
   return (
     <li className="item" data-status={status ?? undefined}>
       {kind === "task" ? <Tick item={item} isShut={ask === null} /> : null}
@@ -64,7 +76,15 @@ function ItemRow({ item, ask }: { readonly item: Item; readonly ask: Ask }): Rea
             because {brief(because, 400)}
           </p>
         )}
-        {status === "dropped" ? <span className="mark">dropped</span> : null}
+        {evidence === undefined ? null : (
+          <p className="small soft" dir="auto">
+            evidence: {brief(evidence.join("; "), 400)}
+          </p>
+        )}
+        {status === "dropped" || (kind !== "task" && status !== null) ? (
+          <span className="mark">{status}</span>
+        ) : null}
+        {confidence === undefined ? null : <span className="mark">confidence {confidence}</span>}
       </div>
       {ask === null ? null : (
         <Menu kind="quiet" label={`Actions for ${brief(key, 60)}`} choices={itemActions(scope, item, ask)}>
@@ -128,11 +148,13 @@ function itemActions(scope: Scope, item: Item, ask: NonNullable<Ask>) {
   ];
 }
 
-const statuses = [
-  ["open", "Open"],
-  ["done", "Done"],
-  ["dropped", "Dropped"],
-] as const;
+const noStatus = ["", "Stands"] as const;
+
+/** The choices of a status: a decision stands, or was turned down. */
+const statusChoices = (kind: Kind): (readonly [string, string])[] => [
+  ...(defaultStatus(kind) === null ? [noStatus] : []),
+  ...statusesOf(kind).map((status) => [status, `${status[0]?.toUpperCase()}${status.slice(1)}`] as const),
+];
 
 /** Text, unless it was something else and still parses as that. */
 function valueFrom(text: string, before: unknown): unknown {
@@ -148,13 +170,15 @@ export function itemForm({ session, reread }: Scope, kind: Kind, item: Item | nu
   const before = item?.value;
   const text = typeof before === "string" ? before : before === undefined ? "" : JSON.stringify(before);
   const key = { name: "key", label: "Key", required: true, placeholder: "database" };
-  const status = { name: "status", label: "Status", kind: "choice" as const, choices: statuses };
+  const status = { name: "status", label: "Status", kind: "choice" as const, choices: statusChoices(kind) };
   return {
     title: item === null ? `Add a ${kind}` : `Edit the ${kind} “${brief(item.key, 60)}”`,
     fields: [
       ...(item === null ? [key] : []),
       { name: "value", label: "Value", kind: "text", value: text, required: true },
-      ...(kind === "task" ? [{ ...status, value: item?.status ?? "open" }] : []),
+      ...(statusesOf(kind).length === 0
+        ? []
+        : [{ ...status, value: item?.status ?? defaultStatus(kind) ?? "" }]),
       {
         name: "because",
         label: kind === "decision" ? "Reason" : "Reason (optional)",
@@ -166,7 +190,8 @@ export function itemForm({ session, reread }: Scope, kind: Kind, item: Item | nu
     act: async (given) => {
       const name = item?.key ?? given["key"]?.trim() ?? "";
       const options = filled(given, "because", "status") as NonNullable<Parameters<typeof session.record>[3]>;
-      await session.record(kind, name, valueFrom(given["value"] ?? "", before), options);
+      const kept = { ...present({ confidence: item?.confidence, evidence: item?.evidence }), ...options };
+      await session.record(kind, name, valueFrom(given["value"] ?? "", before), kept);
       reread();
     },
   };

@@ -103,7 +103,7 @@ async function* stream(
   call: ModelCall,
 ): AsyncGenerator<{ readonly type: "text"; readonly text: string }, ModelAnswer, void> {
   const { random, climate, witness } = place;
-  const context = contextDigest(digest, call.parts);
+  const context = contextDigest(digest, call.parts, 2) ?? "";
   const charged = witness.asking(process.name, context);
   await process.world.sleep(0);
   const fails = random.chance(climate().modelFails);

@@ -18,12 +18,22 @@ const frame = { message: 4, call: 8, result: 8, tool: 12 } as const;
 /**
  * Tokens of each part, in order. Of several `tools` parts only the last is sent, so the others count zero.
  */
-export function estimateParts(parts: readonly ContextPart[], count: CountTokens = roughTokens): number[] {
+export function estimateParts(
+  parts: readonly ContextPart[],
+  count: CountTokens = roughTokens,
+  known?: PartTokens,
+): number[] {
   const lastTools = parts.findLastIndex(({ part }) => part === "tools");
-  return parts.map((part, place) =>
-    part.part === "tools" && place !== lastTools ? 0 : partTokens(part, count),
-  );
+  return parts.map((part, place) => {
+    if (part.part === "tools" && place !== lastTools) return 0;
+    const tokens = known?.get(part) ?? partTokens(part, count);
+    known?.set(part, tokens);
+    return tokens;
+  });
 }
+
+/** Counts of parts that were counted before. */
+type PartTokens = Pick<WeakMap<ContextPart, number>, "get" | "set">;
 
 /** Tokens of the whole context. */
 export function estimateTokens(parts: readonly ContextPart[], count: CountTokens = roughTokens): number {

@@ -18,6 +18,7 @@ import {
   put,
   type BroughtReason,
   type ContextSource,
+  type RenderedParts,
   type Sheet,
 } from "./source.ts";
 import { gap } from "./text.ts";
@@ -38,8 +39,9 @@ interface UnsentEvents {
   readonly brought: BroughtReason[];
 }
 
-interface TranscriptReading {
-  readonly source: ContextSource;
+/** A transcript that is read so far; it can be read on, and ended at any place. */
+export interface TranscriptReading {
+  source: ContextSource;
   /** Since renderer 2: shows the text of an interrupted call. */
   readonly showsInterrupted: boolean;
   readonly sheet: Sheet;
@@ -71,12 +73,12 @@ const emptyStretch = (): UnsentEvents => ({
   brought: [],
 });
 
-export function renderTranscript(
+export function beginTranscript(
   source: ContextSource,
   sheet: Sheet,
   { showsInterrupted }: { readonly showsInterrupted: boolean },
-): void {
-  const reading: TranscriptReading = {
+): TranscriptReading {
+  return {
     source,
     showsInterrupted,
     interrupted: null,
@@ -89,12 +91,37 @@ export function renderTranscript(
     offered: offeredBy(sheet),
     stretch: emptyStretch(),
   };
+}
+
+/** Reads the transcript of a source, which continues what was read before. */
+export function readTranscript(reading: TranscriptReading, source: ContextSource): void {
+  reading.source = source;
   for (const event of source.transcript) read(reading, event);
+}
+
+/** The parts as a request here would send them. What was read can be read on afterwards. */
+export function endTranscript(reading: TranscriptReading): RenderedParts {
+  const { source, sheet, stretch, offered, interrupted } = reading;
+  const { answers, calls, tools, said, saidAt, brought } = stretch;
+  const before = sheet.parts.length;
+  reading.stretch = {
+    answers: [...answers],
+    calls: [...calls],
+    tools: [...tools],
+    said: [...said],
+    saidAt: [...saidAt],
+    brought: [...brought],
+  };
   const requestSeq = source.state.seq + 1;
   if (source.state.standing.turn === null) putInterrupted(reading);
   takeUp(reading, source.taken, requestSeq);
   flush(reading);
   if (source.prompt !== undefined) putPrompt(sheet, source.prompt, requestSeq);
+  const rendered = { parts: sheet.parts.slice(), reasons: sheet.reasons.slice() };
+  sheet.parts.length = sheet.reasons.length = before;
+  for (const call of calls) call.isShown = false;
+  Object.assign(reading, { stretch, offered, interrupted });
+  return rendered;
 }
 
 type Reader<T extends SessionEventType> = (reading: TranscriptReading, event: EventOf<T>) => void;

@@ -4,7 +4,13 @@
  */
 import { present } from "../../core/present.ts";
 import type { ConsumedInputs } from "../../core/turn/commands.ts";
-import { contextDigest, rendererNow, renderers } from "../../core/context/context.ts";
+import {
+  chainDigest,
+  contextDigest,
+  digestFormOf,
+  rendererNow,
+  renderers,
+} from "../../core/context/context.ts";
 import { isEarly } from "../../core/context/frame.ts";
 import { needsPlan, type PlanDraft, type Planning } from "../../core/context/plan.ts";
 import { seqsIn } from "../../core/context/planned.ts";
@@ -16,7 +22,8 @@ import {
   type PartReason,
 } from "../../core/context/source.ts";
 import { share } from "../../core/context/text.ts";
-import { transcriptTypes } from "../../core/context/transcript.ts";
+import { endTranscript, readTranscript, transcriptTypes } from "../../core/context/transcript.ts";
+import type { Digest } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { EventOf, SessionLogEvent } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -26,13 +33,22 @@ import type { Overlay, State } from "../../core/state.ts";
 import { makePlan, type UnloggedPlan } from "./plan-reader.ts";
 import { makeWhole } from "../read/content.ts";
 import { nextTaken } from "../read/inbox.ts";
-import { type ContextWorld, freshen, readOne, readRange, understand } from "../read/event-cache.ts";
+import {
+  type CachedRender,
+  type ContextWorld,
+  freshen,
+  readOne,
+  readRange,
+  understand,
+} from "../read/event-cache.ts";
 
 export interface Context {
   readonly parts: readonly ContextPart[];
   /** One for each part. */
   readonly reasons: readonly PartReason[];
   readonly digest: string;
+  /** How the digest is made: see core/context/context.ts. */
+  readonly digestForm: number;
   readonly renderer: number;
   readonly model: string;
   readonly settings: Settings;
@@ -94,6 +110,9 @@ export interface NextContextOptions {
   readonly renderer?: number;
   /** Makes a plan if the context begins anew. Without it, such a context has none. */
   readonly planning?: Planning;
+  readonly digestForm?: number;
+  /** For a request: what is rendered is kept, so that the next one renders only what is new. */
+  readonly isKept?: boolean;
   readonly uncompacted?: boolean;
   readonly whole?: boolean;
   /** Nothing after this position: for a summary of what came before. */
@@ -110,8 +129,7 @@ export async function nextContext(
 ): Promise<Context> {
   const { state, settings, inputs, uncompacted = false, whole = false, toSeq = state.seq } = options;
   const renderer = options.renderer ?? state.standing.renderer ?? rendererNow;
-  const render = renderers[renderer];
-  if (render === undefined) {
+  if (renderers[renderer] === undefined) {
     throw new SkeinError("invalid", `context: renderer: unknown version ${renderer}`, {
       hint: `this version of Skein has renderers 1 to ${rendererNow}`,
     });
@@ -119,15 +137,124 @@ export async function nextContext(
   const taken = inputs.map(([seq]) => seq);
   await freshen(deps, session);
   const wanted = { state, settings, taken, uncompacted, whole, toSeq, renderer };
+  const { digestForm = digestFormOf(renderer), ...rest } = options;
+  const made =
+    (await renderMore(deps, session, wanted, rest)) ??
+    (await renderWhole(deps, session, wanted, { ...rest, digestForm }));
+  return {
+    ...made,
+    digestForm,
+    renderer,
+    model: settings.model,
+    settings,
+    state,
+    inputs,
+    requestSeq: null,
+    matches: null,
+  };
+}
+
+type RenderResult = Pick<Context, "parts" | "reasons" | "digest" | "newPlan" | "plan">;
+
+/** Renders all of a context, and keeps it to be continued if that is asked for. */
+async function renderWhole(
+  deps: ContextWorld,
+  session: SessionId,
+  wanted: ContextRequest,
+  options: NextContextOptions & { readonly digestForm: number },
+): Promise<RenderResult> {
+  const { state, renderer } = wanted;
+  const { digest } = deps.world;
+  const forgotten = deps.cache?.forgotten();
   const source = await gather(deps, session, wanted);
   const newPlan = await planFor(deps, session, source, { ...options, renderer });
   const plan = newPlan === null ? (source.plan ?? null) : { seq: state.seq + 1, ...newPlan.draft };
   const asked = present({ prompt: options.prompt, plan: plan ?? undefined });
-  const { parts, reasons } = render({ ...source, ...asked });
-  const digest = contextDigest(deps.world.digest, parts);
-  const { model } = settings;
-  const made = { parts, reasons, digest, renderer, model, settings, state, inputs, newPlan, plan };
-  return { ...made, requestSeq: null, matches: null };
+  const render = renderers[renderer];
+  if (render === undefined) throw new Error("invariant: a renderer was chosen");
+  const reading = render({ ...source, ...asked });
+  const key = keptKey(wanted, options);
+  if (deps.cache?.forgotten() === forgotten && key !== null && plan !== null) {
+    const render: CachedRender = { key, toSeq: state.seq, reading, digests: [], chars: 0 };
+    const made = { ...endRender(digest, render), newPlan, plan };
+    deps.cache?.setRender(session, render);
+    return made;
+  }
+  const { parts, reasons } = endTranscript(reading);
+  return {
+    parts,
+    reasons,
+    digest: contextDigest(digest, parts, options.digestForm) ?? "",
+    newPlan,
+    plan,
+  };
+}
+
+/** Continues the rendered context of the last request with what came since; null if there is none. */
+async function renderMore(
+  deps: ContextWorld,
+  session: SessionId,
+  wanted: ContextRequest,
+  options: NextContextOptions,
+): Promise<RenderResult | null> {
+  const { state, taken, settings } = wanted;
+  const { cache } = deps;
+  const known = cache?.render(session);
+  const key = keptKey(wanted, options);
+  if (known === undefined || key === null || known.key !== key || known.toSeq > state.seq) return null;
+  const { toSeq, reading } = known;
+  const plan = reading.source.plan ?? null;
+  const events = new Map<number, SessionLogEvent>();
+  const transcript: SessionLogEvent[] = [];
+  if (toSeq < state.seq) {
+    for await (const event of readRange(deps.store, session, [toSeq + 1, state.seq], windowTypes)) {
+      if (isInput(event)) events.set(event.seq, event);
+      else transcript.push(event);
+    }
+  }
+  for (const seq of new Set([...transcript.flatMap(referredBy), ...taken])) {
+    const event = events.get(seq) ?? (await readOne(deps, session, seq));
+    if (event !== undefined) events.set(seq, event);
+  }
+  // Another render of this session was first, or something was erased: that one is of no use now.
+  if (cache?.render(session) !== known || known.toSeq !== toSeq) return null;
+  const { objectiveSeq } = reading.source;
+  const planned = present({ plan: plan ?? undefined });
+  const source = { state, settings, events, transcript, taken, objectiveSeq, ...planned };
+  readTranscript(reading, source);
+  known.toSeq = state.seq;
+  const made = { ...endRender(deps.world.digest, known), newPlan: null, plan };
+  cache?.setRender(session, known);
+  return made;
+}
+
+/** What a kept context depends on; null for one that is not kept. */
+function keptKey(
+  { state, settings, renderer, uncompacted, whole, toSeq }: ContextRequest,
+  { isKept = false, prompt }: NextContextOptions,
+): string | null {
+  const { standing, mind } = state;
+  const isPlain = !uncompacted && !whole && toSeq === state.seq && prompt === undefined;
+  // Before the first request after a boundary, the tools at the front can still change.
+  if (!isKept || !isPlain || renderer < 2 || standing.renderer === null || standing.plan === null)
+    return null;
+  const refs = [standing.agent?.seq, standing.tools[0]?.seq, standing.source?.seq, mind.firstTurnSeq];
+  return JSON.stringify([standing.plan, renderer, settings, refs, standing.erased.records]);
+}
+
+/** The parts at the end of a render, and their digest. Only new parts are hashed. */
+function endRender(digest: Digest, render: CachedRender): Pick<Context, "parts" | "reasons" | "digest"> {
+  const { parts, reasons } = endTranscript(render.reading);
+  const { digests, reading } = render;
+  const stable = reading.sheet.parts;
+  for (const part of stable.slice(digests.length)) {
+    digests.push(chainDigest(digest, digests.at(-1) ?? "", part));
+    render.chars += JSON.stringify(part).length;
+  }
+  const last = parts
+    .slice(stable.length)
+    .reduce((before, part) => chainDigest(digest, before, part), digests.at(-1) ?? "");
+  return { parts, reasons, digest: last };
 }
 
 /** The plan of a context that begins anew; what it chose is then among the events. */
@@ -176,12 +303,14 @@ async function rebuild(
     settings,
     inputs: body.inputs,
     renderer: body.renderer,
+    digestForm: body.digestForm ?? 1,
     uncompacted,
     whole,
     ...(body.purpose === "compaction" ? summaryOf(body.toSeq, content?.prompt) : {}),
   });
   // What an executor's model was sent is not known here.
-  const isComparable = !uncompacted && body.outside !== true;
+  const isKnownForm = (body.digestForm ?? 1) <= digestFormOf(rendererNow);
+  const isComparable = !uncompacted && body.outside !== true && isKnownForm;
   return { ...next, requestSeq: seq, matches: isComparable ? next.digest === body.context : null };
 }
 
@@ -260,6 +389,8 @@ const unplannedSeqs = (state: State): readonly number[] =>
     .filter((ref) => isEarly(state, ref))
     .map(({ seq }) => seq);
 
+const windowTypes = [...transcriptTypes, "input.received", "message.received"];
+
 /** Records never change but by erasure, so the last step's reads are still valid. */
 async function readWindow(
   { store, cache }: ContextWorld,
@@ -283,9 +414,8 @@ async function readWindow(
     if (!isInput(event)) add(event);
   };
   events.forEach(count);
-  const types = [...transcriptTypes, "input.received", "message.received"];
   for (const range of subtract([[(known?.toSeq ?? wanted.fromSeq - 1) + 1, toSeq]], lost)) {
-    for await (const event of readRange(store, session, range, types, isPruned)) {
+    for await (const event of readRange(store, session, range, windowTypes, isPruned)) {
       count(event);
       events.push(event);
     }

@@ -5,6 +5,7 @@ import { blobReference, inflate, makeWhole } from "./content.ts";
 import { type ReadSaid, readSaid } from "./projection.ts";
 import type { Digest, StoredRecord } from "../../core/chain.ts";
 import { readEvent, type SessionLogEvent } from "../../core/event.ts";
+import type { TranscriptReading } from "../../core/context/transcript.ts";
 import type { Store } from "../../store/port.ts";
 import type { StateReader } from "./state-reader.ts";
 
@@ -46,6 +47,9 @@ export interface EventCache {
   /** The last read part of a session's transcript, so that a step reads only new events. */
   window(session: SessionId): Window | undefined;
   setWindow(session: SessionId, window: Window): void;
+  /** The rendered context of a session, to be continued when its log has grown. */
+  render(session: SessionId): CachedRender | undefined;
+  setRender(session: SessionId, render: CachedRender): void;
   /** Removes everything, or everything of one session. */
   forget(session?: SessionId): void;
 }
@@ -56,6 +60,17 @@ export interface Window {
   readonly key: string;
   readonly toSeq: number;
   readonly events: readonly SessionLogEvent[];
+}
+
+/** A context that was rendered up to a position, with the digest up to each of its parts. */
+export interface CachedRender {
+  /** What it was rendered for: the same plan, settings and tools. */
+  readonly key: string;
+  toSeq: number;
+  readonly reading: TranscriptReading;
+  readonly digests: string[];
+  /** Of the JSON of its parts. */
+  chars: number;
 }
 
 /** Removes the cached events of a session if its log has a newer erasure. */
@@ -117,6 +132,9 @@ export async function understand(
   return { ...known, contentBytes, content: await inflate(store, known.content) } as SessionLogEvent;
 }
 
+/** Characters of rendered contexts: those of some windows of a million tokens. */
+const renderCharsMax = 33_554_432;
+
 /** Sessions with a cached transcript, and sessions with any cached event. */
 const windowsMax = 8;
 const headsMax = 1_000;
@@ -131,6 +149,7 @@ export function makeEventCache(bytesMax = 8_388_608): EventCache {
     bytes -= sizeOf(event);
   };
   const windows = new Map<SessionId, Window>();
+  const renders = new Map<SessionId, CachedRender>();
   const heads = new Map<SessionId, number>();
   let forgotten = 0;
   return {
@@ -150,6 +169,19 @@ export function makeEventCache(bytesMax = 8_388_608): EventCache {
       windows.set(session, window);
       const [oldest] = windows.keys();
       if (windows.size > windowsMax && oldest !== undefined) windows.delete(oldest);
+    },
+    render: (session) => renders.get(session),
+    setRender(session, render) {
+      renders.delete(session);
+      if (render.chars > renderCharsMax) return;
+      renders.set(session, render);
+      let chars = 0;
+      for (const one of renders.values()) chars += one.chars;
+      for (const [oldest, one] of renders) {
+        if (chars <= renderCharsMax && renders.size <= windowsMax) break;
+        renders.delete(oldest);
+        chars -= one.chars;
+      }
     },
     get(session, seq) {
       const key = `${session} ${seq}`;
@@ -173,6 +205,7 @@ export function makeEventCache(bytesMax = 8_388_608): EventCache {
     forget(session) {
       forgotten += 1;
       for (const one of session === undefined ? [...windows.keys()] : [session]) windows.delete(one);
+      for (const one of session === undefined ? [...renders.keys()] : [session]) renders.delete(one);
       for (const one of session === undefined ? [...heads.keys()] : [session]) heads.delete(one);
       const prefix = session === undefined ? "" : `${session} `;
       for (const [key, event] of held) if (key.startsWith(prefix)) drop(key, event);

@@ -224,6 +224,7 @@ async function makeRequest(
       model: model.name,
       renderer: rendered.renderer,
       context: rendered.digest,
+      digestForm: rendered.digestForm,
       parts: rendered.parts.length,
       inputs: [],
       plan: rendered.newPlan?.draft,

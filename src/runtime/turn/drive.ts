@@ -183,7 +183,7 @@ export class Drive implements AsyncDisposable {
       const planning = needsPlan(state, rendererNow)
         ? { planning: await planningFor(this.#deps, this.session, state, model, windowTokens) }
         : {};
-      const next = { state, settings, inputs: takes, ...planning };
+      const next = { state, settings, inputs: takes, isKept: true, ...planning };
       rendered = await nextContext(this.#deps, this.session, next);
       const tooMuch = pinsReason(rendered);
       if (tooMuch !== null) throw new SkeinError("refused", `request: ${tooMuch}`);
@@ -192,6 +192,7 @@ export class Drive implements AsyncDisposable {
         model,
         renderer: rendered.renderer,
         context: rendered.digest,
+        digestForm: rendered.digestForm,
         parts: rendered.parts.length,
         inputs: takes,
         plan: rendered.newPlan?.draft,

@@ -107,6 +107,7 @@ export class ExecutorRun {
         model: runContext.model.name,
         renderer: rendered.renderer,
         context: rendered.digest,
+        digestForm: rendered.digestForm,
         parts: rendered.parts.length,
         inputs,
         // Without a cost from the agent a money budget cannot be enforced: decide suspends the session.

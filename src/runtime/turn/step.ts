@@ -71,6 +71,7 @@ export async function measure(step: StepWorld, state: State): Promise<MeasuredCo
     settings: runContext.settings,
     inputs: taken,
     planning: planningOf(runContext),
+    isKept: true,
   });
   const { tokens: estimated } = await deps.tokenizer.estimate(rendered.parts);
   const { lesson } = step;
@@ -125,6 +126,7 @@ export async function takeStep(step: StepWorld, first: MeasuredContext): Promise
       model,
       renderer: rendered.renderer,
       context: rendered.digest,
+      digestForm: rendered.digestForm,
       parts: rendered.parts.length,
       inputs,
       plan: rendered.newPlan?.draft,

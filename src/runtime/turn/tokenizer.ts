@@ -28,6 +28,8 @@ const shortChars = 64;
 
 export function makeTokenizer(world: { readonly digest: Digest }): Tokenizer {
   const counts = makeCache<string, number>(keptCounts);
+  /** Of parts that a context keeps: they never change. */
+  const byPart = new WeakMap<ContextPart, number>();
 
   const counting = (plain: CountTokens): CountTokens => {
     return (text) => {
@@ -44,7 +46,7 @@ export function makeTokenizer(world: { readonly digest: Digest }): Tokenizer {
     count: async (text) => counting(await loadCount())(text),
     counter: async () => counting(await loadCount()),
     async estimate(parts) {
-      const perPart = estimateParts(parts, counting(await loadCount()));
+      const perPart = estimateParts(parts, counting(await loadCount()), byPart);
       return { tokens: perPart.reduce((sum, tokens) => sum + tokens, 0), perPart };
     },
   };

@@ -81,8 +81,12 @@ test("a request holds settings, tools, instructions, documents, memory, input; i
       [7, "transcript", "input"],
     ],
   );
-  assert.equal(found, digest("", JSON.stringify(parts)));
-  assert.equal(found, contextDigest(digest, parts));
+  assert.equal(
+    found,
+    parts.reduce((before, part) => digest("", `${before}\n${JSON.stringify(part)}`), ""),
+  );
+  assert.equal(contextDigest(digest, parts, 1), digest("", JSON.stringify(parts)));
+  assert.deepEqual([contextDigest(digest, parts, 2), contextDigest(digest, parts, 3)], [found, null]);
   assert.deepEqual([renderer, model], [rendererNow, settings.model]);
 });
 

@@ -4,6 +4,7 @@
  * it is made, and its digest recorded, as the turn loop does.
  */
 import fc from "fast-check";
+import { contextDigest } from "../../../src/core/context/context.ts";
 import { nextContext } from "../../../src/runtime/context/context-reader.ts";
 import type { StoredRecord } from "../../../src/core/chain.ts";
 import { decide } from "../../../src/core/decide.ts";
@@ -17,7 +18,8 @@ import { digest } from "../digest.ts";
 import { facts, foldOne, seal, workspaceId } from "../given.ts";
 import { samples } from "../samples.ts";
 import { answerOf, definitionsOf, inputOf, outputOf } from "./sayings.ts";
-import type { ContextWorld } from "../../../src/runtime/read/event-cache.ts";
+import assert from "node:assert/strict";
+import { makeEventCache, type ContextWorld, type EventCache } from "../../../src/runtime/read/event-cache.ts";
 
 export interface Request {
   readonly seq: number;
@@ -33,6 +35,9 @@ export interface Life {
   settings: Settings;
   /** Steps that were asked for, also those that were rewound away since. */
   requests: Request[];
+  readonly cache: EventCache;
+  /** Requests after which the rendered context was kept. */
+  kept: number;
 }
 
 const moveWeights = {
@@ -102,6 +107,8 @@ export async function live(given: readonly Move[]): Promise<Life> {
     states: [emptyState],
     settings: { model: pickOf(models, given.length), images: true },
     requests: [],
+    cache: makeEventCache(),
+    kept: 0,
   };
   const { body, content } = samples["session.opened"];
   append(life, { type: "session.opened", body: { ...body, workspace: workspaceId }, content });
@@ -249,6 +256,7 @@ const steps: Readonly<Record<MoveKind, Step>> = {
   erase(life, { pick }) {
     const place = pick % life.records.length;
     life.records[place] = { ...life.records[place]!, content: null, salt: null };
+    life.cache.forget();
   },
 };
 
@@ -257,22 +265,30 @@ async function request(life: Life, { also }: Move): Promise<void> {
   if (turn === null) return;
   const { settings } = life;
   const inputs = also % 3 === 0 ? waiting(life, also) : [];
-  const {
-    parts,
-    digest: context,
-    renderer,
-    newPlan,
-  } = await nextContext(worldOf(life), life.session, {
+  const asked = {
     state: now(life),
     settings,
     inputs,
     // Without a window: another program's request, that plans nothing.
     ...(also % 11 === 0 ? {} : { planning: { windowTokens: pickOf(windows, also) } }),
-  });
+  };
+  const made = await nextContext(worldOf(life), life.session, asked);
+  const { parts, digest: context, renderer, newPlan } = made;
+  // Requests of before 0.5 have the digest of the whole, and no form.
+  const isOld = also % 7 === 0;
+  const found = isOld
+    ? { context: contextDigest(digest, parts, 1) ?? "" }
+    : { context, digestForm: made.digestForm };
+  const { cache } = life;
+  const kept = await nextContext({ ...worldOf(life), cache }, life.session, { ...asked, isKept: true });
+  assert.deepEqual([kept.parts, kept.reasons], [parts, made.reasons], "rendered on is rendered anew");
+  assert.equal(kept.digest, context);
+  if (cache.render(life.session) !== undefined) life.kept += 1;
   const { model } = settings;
   if (newPlan !== null)
     append(life, { type: "context.planned", body: newPlan.draft.body, content: newPlan.draft.choice });
-  const body = { model, renderer, context, parts: parts.length, inputs, attempt: 1, reserved: {} };
+  const counts = { parts: parts.length, attempt: 1, reserved: {} };
+  const body = { model, renderer, inputs, ...counts, ...found };
   const seq = append(life, {
     type: "model.requested",
     body,
@@ -325,6 +341,7 @@ function fork(life: Life, { pick, also, flag }: Move): void {
   life.states = life.states.slice(0, atSeq + 1);
   life.requests = life.requests.filter(({ seq }) => seq <= atSeq);
   life.session = idOf(1 + also);
+  life.cache.forget();
   const last = life.requests.at(-1);
   const migrated = life.records.some(
     ({ type, seq }) => type === "session.migrated" && seq > (last?.seq ?? 0),
@@ -351,7 +368,7 @@ export function worldOf({ records, states }: Pick<Life, "records" | "states">): 
     return (reverse ? found.toReversed() : found).slice(0, Math.min(limit, 7));
   };
   return {
-    store: { read } as unknown as Store,
+    store: { read, head: async () => ({ seq: records.length }) } as unknown as Store,
     states: { at: async (_, seq) => parseSnapshot(snapshotText(states[seq]!)) },
     world: { digest },
   };

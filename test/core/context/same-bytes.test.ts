@@ -18,7 +18,7 @@ const kindsOf: Readonly<Record<ContextPart["part"], readonly PartKind[]>> = {
 const json = (parts: readonly unknown[]): readonly string[] => parts.map((part) => JSON.stringify(part));
 
 test("the context of every request is rebuilt byte for byte, also where it was rewound away", async () => {
-  let requests = 0;
+  let [requests, kept] = [0, 0];
   await fc.assert(
     fc.asyncProperty(moves(80, ["erase"]), async (given) => {
       const life = await live(given);
@@ -35,10 +35,12 @@ test("the context of every request is rebuilt byte for byte, also where it was r
         assert.equal(again.requestSeq, seq);
         requests += 1;
       }
+      kept += life.kept;
     }),
     { numRuns },
   );
   assert.ok(requests > numRuns / 2, `only ${requests} requests were seen`);
+  assert.ok(kept > numRuns / 4, `only ${kept} contexts were kept and rendered on`);
 });
 
 test("each context starts with the one before, but for a compaction, rewind or migration", async () => {

@@ -3,7 +3,6 @@
  * One that cannot be read is reported; the others are still imported.
  */
 import { createHash } from "node:crypto";
-import { statSync } from "node:fs";
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
 import { present } from "../core/present.ts";
@@ -15,13 +14,13 @@ import type {
   TranscriptSource,
 } from "../runtime/transfer/history.ts";
 import { quote } from "../core/ids.ts";
-import { detectFormat } from "./detect-format.ts";
-import type { HomeFolders, TranscriptFormat } from "./format/format.ts";
-import { formatNamed, transcriptFormats } from "./formats.ts";
+import type { HomeFolders } from "./format/format.ts";
+import { formatNamed } from "./formats.ts";
 import type { FoundTranscript, PlannedEntries, SourceRange, TranscriptPlan } from "./model.ts";
 import { readTranscript, type OpenTranscript } from "./read-transcript.ts";
 import { redactOf, safePlan, titledPlan, type Redact, type TextRedactor } from "./safe-plan.ts";
 import { SourceFolder, type UnreadableSource } from "./read/source-folder.ts";
+import { detectRoots, ownFiles, type TranscriptRoot } from "./transcript-roots.ts";
 
 /** The part of an engine that takes a transcript. */
 export interface TranscriptTarget extends Partial<TextRedactor> {
@@ -143,7 +142,7 @@ export interface FoundInRoot {
 
 /** One source that cannot be read leaves the others: of its folder, and of other tools. */
 export async function findIn(
-  { format, path }: TranscriptRoot,
+  { format, path, isShared = false }: TranscriptRoot,
   opened: SourceFolder | null = null,
 ): Promise<FoundInRoot> {
   let folder = opened;
@@ -153,6 +152,7 @@ export async function findIn(
   try {
     folder ??= new SourceFolder(path);
     all = parentsFirst(await format.find(folder));
+    if (isShared && folder.only === null) all = await ownFiles(format, folder, all);
   } catch (error) {
     if (!(error instanceof SkeinError)) {
       await folder?.close();
@@ -212,51 +212,6 @@ export class ImportedFamily {
 
 const parentsFirst = (all: readonly FoundTranscript[]): FoundTranscript[] =>
   all.toSorted((a, b) => Number(a.parentId !== null) - Number(b.parentId !== null));
-
-/** A folder or file to look in, and the format to read it with. */
-export interface TranscriptRoot {
-  readonly format: TranscriptFormat;
-  readonly path: string;
-}
-
-export const formatsOf = (tool: string): readonly TranscriptFormat[] =>
-  tool === "auto" ? transcriptFormats : [formatNamed(tool)];
-
-export function rootsOf({
-  tool,
-  path,
-  machine,
-}: Pick<ImportTranscriptsOptions, "tool" | "path" | "machine">): TranscriptRoot[] {
-  const formats = formatsOf(tool);
-  if (path !== undefined) return formats.map((format) => ({ format, path }));
-  const roots = formats.flatMap((format) =>
-    format.folders(machine).flatMap((one) => (isThere(one) ? [{ format, path: one }] : [])),
-  );
-  if (roots.length > 0) return roots;
-  const looked = formats.flatMap((format) => format.folders(machine));
-  throw new SkeinError("not-found", `import: no sessions of ${tool === "auto" ? "any tool" : tool} found`, {
-    hint: `looked in ${looked.join(", ") || "no folder"}; give the folder or file: skein import ${tool} PATH`,
-  });
-}
-
-/** As `rootsOf`. A path must exist, and `auto` reads a file as one tool: the first that understands it. */
-export async function detectRoots(
-  options: Pick<ImportTranscriptsOptions, "tool" | "path" | "machine">,
-): Promise<TranscriptRoot[]> {
-  const { tool, path } = options;
-  const roots = rootsOf(options);
-  if (path === undefined || new SourceFolder(path).only === null || tool !== "auto") return roots;
-  return [{ format: await detectFormat(path), path }];
-}
-
-/** A folder that exists and cannot be opened is there: its failure is reported. */
-export function isThere(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch (error) {
-    return !(error instanceof Error && "code" in error && error.code === "ENOTDIR");
-  }
-}
 
 interface OneOptions extends ImportTranscriptsOptions {
   readonly family: ImportedFamily;

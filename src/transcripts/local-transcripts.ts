@@ -19,15 +19,13 @@ import {
   ImportedFamily,
   importOne,
   importTranscripts,
-  isThere,
-  rootsOf,
   type ImportedTranscript,
-  type TranscriptRoot,
   type TranscriptTarget,
 } from "./import.ts";
 import type { ForeignEntry, FoundTranscript, TranscriptBlock, TranscriptPlan } from "./model.ts";
 import { readTranscript } from "./read-transcript.ts";
 import { SourceFolder } from "./read/source-folder.ts";
+import { isThere, rootsOf, type TranscriptRoot } from "./transcript-roots.ts";
 import { listArchive } from "./read/unpack.ts";
 import { redactOf, safePlan, safeStart, titledPlan, type Redact, type TextRedactor } from "./safe-plan.ts";
 
@@ -236,7 +234,7 @@ export class LocalTranscripts {
       const there = roots.filter(({ path }) => isThere(path));
       // A folder that is not a home directory contains transcripts directly.
       if (there.length > 0 || from === "home") return there;
-      return rootsOf({ tool: "auto", path: home.home, machine: { ...machine, nowMs: 0 } });
+      return rootsOf({ tool: "auto", path: home.home, machine });
     });
   }
 

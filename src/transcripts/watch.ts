@@ -7,20 +7,17 @@ import { watch, type FSWatcher } from "node:fs";
 import { SkeinError } from "../core/error.ts";
 import { realWorld, type World } from "../runtime/world.ts";
 import {
-  detectRoots,
   findIn,
-  formatsOf,
   ImportedFamily,
   importOne,
-  isThere,
   type FileBefore,
   type ImportedTranscript,
   type ImportTranscriptsOptions,
-  type TranscriptRoot,
   type TranscriptTarget,
 } from "./import.ts";
 import type { FoundTranscript } from "./model.ts";
 import { SourceFolder } from "./read/source-folder.ts";
+import { detectRoots, formatsOf, isThere, type TranscriptRoot } from "./transcript-roots.ts";
 
 type Clock = Pick<World, "now" | "sleep">;
 

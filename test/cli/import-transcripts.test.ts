@@ -123,6 +123,8 @@ test("a tool without sessions, a wrong name and a damaged file are errors with a
   assert.match(none.stderr, /no sessions of codex found[^]*looked in .*none[^]*skein import codex PATH/);
   const wrong = await skein.here("import", "claud-code", folder);
   assert.match(wrong.stderr, /expected one of claude-code, codex/);
+  const unknown = await skein.here("import", "cursor");
+  assert.match(unknown.stderr, /"cursor" cannot be read[^]*or name a tool: claude-code, codex/);
   writeFileSync(file, `${transcript(1)}{"type":"user","uuid":"torn`);
   const torn = await skein.run(["import", "claude-code"], { env });
   assert.equal(torn.code, 0, torn.stderr);
@@ -213,4 +215,38 @@ test("cost says what an imported session used elsewhere", async () => {
   const session = String((JSON.parse(imported.stdout) as Answer).sessions[0]?.session);
   const cost = await skein.here("cost", session);
   assert.match(cost.stderr, /^imported: 2 model calls, 240 tokens, cost unknown, in another tool$/m);
+});
+
+test("auto finds each file of a mixed folder once, as the tool's that wrote it", async () => {
+  const folder = makeFolder();
+  const mixed = join(folder, "mixed");
+  mkdirSync(mixed);
+  const write = (name: string, ...lines: object[]): void =>
+    writeFileSync(join(mixed, name), lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  writeFileSync(join(mixed, `${id}.jsonl`), transcript(1));
+  const said = { role: "user", content: "hello" };
+  write(
+    "2026-01-01_aaaa.jsonl",
+    { type: "session", version: 3, id: "aaaa", timestamp: "2026-01-01T00:00:00Z", cwd: "/p" },
+    { type: "message", id: "b", parentId: null, timestamp: "2026-01-01T00:00:00Z", message: said },
+  );
+  const item = { type: "message", role: "user", content: [{ type: "input_text", text: "hello" }] };
+  write(
+    "rollout-2026-01-01T00-00-00-019c8a70-0000-7f33-98ea-00000000000c.jsonl",
+    { type: "session_meta", payload: { id: "019c8a70-0000-7f33-98ea-00000000000c", cwd: "/p" } },
+    { type: "response_item", payload: item },
+  );
+  const ended = await skeinIn(folder).here("import", "auto", mixed, "--json");
+  assert.equal(ended.code, 0, ended.stderr);
+  const { sessions } = JSON.parse(ended.stdout) as {
+    readonly sessions: readonly { readonly tool: string; readonly status: string }[];
+  };
+  assert.deepEqual(
+    sessions.map(({ tool, status }) => [tool, status]),
+    [
+      ["claude-code", "new"],
+      ["codex", "new"],
+      ["pi", "new"],
+    ],
+  );
 });

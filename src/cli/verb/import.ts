@@ -88,13 +88,15 @@ export const importVerb = verb({
     const own = ownPublicKey(process.env);
     const known = [...trusted.keys(), ...(own === null ? [] : [own])];
     const keys = options.signed ? { signedBy: known } : { trusted: known };
-    const report = await opened.import(readable(source, file), keys).catch(async (error: unknown) => {
-      if (fresh) {
-        await opened.close();
-        await takeAway(place);
-      }
-      throw error;
-    });
+    const report = await opened
+      .import(readable(source, file, toolNames()), keys)
+      .catch(async (error: unknown) => {
+        if (fresh) {
+          await opened.close();
+          await takeAway(place);
+        }
+        throw error;
+      });
     const signer =
       report.signedBy === null
         ? null
@@ -133,6 +135,7 @@ const secretsKept = (): SkeinError =>
 async function* readable(
   source: AsyncIterable<unknown>,
   file = "standard input",
+  tools: readonly string[],
 ): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of source) yield chunk as Buffer;
@@ -140,7 +143,7 @@ async function* readable(
     if (!(cause instanceof Error) || !("syscall" in cause)) throw cause;
     const missing = (cause as NodeJS.ErrnoException).code === "ENOENT";
     throw new SkeinError(missing ? "not-found" : "invalid", `${quote(file)} cannot be read`, {
-      hint: "check the path",
+      hint: missing ? `check the path, or name a tool: ${tools.join(", ")}` : "check the path",
       cause,
     });
   }

@@ -25,6 +25,12 @@ export const claudeCode: TranscriptFormat = {
   expects: "SESSION.jsonl files, as below ~/.claude/projects",
   folders: (on) => [join(folderOf(on, "CLAUDE_CONFIG_DIR", join(on.home, ".claude")), "projects")],
   find: async (folder) => findSessions(await folder.list(), folder.only),
+  // Its files begin with a record of any kind; those of pi, Codex and Gemini CLI begin with one of their own.
+  begins: ({ type, projectHash, id, payload }) =>
+    type !== "session" &&
+    projectHash === undefined &&
+    payload === undefined &&
+    (type !== undefined || id === undefined),
   split: (found, file) => ({ by: file === found.files[0] ? "lines" : "nothing" }),
   reader: (found) => new ClaudeCodeReader(found),
 };

@@ -34,6 +34,11 @@ export interface TranscriptFormat {
   folders(home: HomeFolders): readonly string[];
   /** The sessions below a root. Files that are none of this format are left out. */
   find(folder: SourceFolder): Promise<FoundTranscript[]>;
+  /**
+   * Whether a file of lines may be of this tool, by its first record. Asked in a folder that tools share,
+   * where the names of files do not tell them apart.
+   */
+  begins?(first: Readonly<Record<string, unknown>>): boolean;
   split(found: FoundTranscript, file: string): RecordSplit;
   reader(found: FoundTranscript): TranscriptReader;
 }

@@ -35,6 +35,7 @@ export const pi: TranscriptFormat = {
       return [{ tool: "pi", sourceId, files: [file.path], piece: null, parentId: null, bytes, modifiedAtMs }];
     });
   },
+  begins: ({ type }) => type === "session",
   split: () => ({ by: "lines" }),
   reader: (found) => new PiReader(found),
 };

@@ -1144,6 +1144,31 @@ class ContextResult(TypedDict):
     zones: ContextResultZones
 
 
+class StagesResultNode(TypedDict):
+    id: str
+    fromSeq: int
+    toSeq: int
+
+
+class StagesResultStage(TypedDict):
+    id: str
+    fromSeq: int
+    toSeq: int
+    title: str
+
+
+class StagesResultMissing(TypedDict):
+    kind: str
+    text: str
+
+
+class StagesResult(TypedDict):
+    node: Optional[StagesResultNode]
+    compactedSeq: Optional[int]
+    stages: List[StagesResultStage]
+    missing: List[StagesResultMissing]
+
+
 class ExportTranscriptResult(TypedDict):
     session: str
     format: str
@@ -1596,6 +1621,10 @@ _OPERATIONS: Dict[str, _Operation] = {
     "session.context": _Operation("GET", "/v1/sessions/{id}/context",
         takes="query",
     ),
+    "session.stages": _Operation("GET", "/v1/sessions/{id}/stages",
+        takes="query",
+        forms={"node": "text"},
+    ),
     "session.exportTranscript": _Operation("GET", "/v1/sessions/{id}/transcript",
         takes="query",
         forms={"format": "text", "cwd": "text"},
@@ -1659,6 +1688,9 @@ _OPERATIONS: Dict[str, _Operation] = {
         nullable=("value",),
     ),
     "session.compress": _Operation("POST", "/v1/sessions/{id}/compress",
+        takes="json",
+    ),
+    "session.uncompress": _Operation("POST", "/v1/sessions/{id}/uncompress",
         takes="json",
     ),
     "session.handoff": _Operation("POST", "/v1/sessions/{id}/handoff",
@@ -3964,6 +3996,23 @@ class Session(_SessionBase):
             timeout=timeout,
         ))
 
+    def stages(
+        self,
+        node: Optional[str] = None,
+        *,
+        timeout: Optional[float] = None,
+    ) -> StagesResult:
+        """The parts of what compactions replaced: turns, in stages, in days, and earlier compactions; and
+        what the summary leaves out. With node, the parts of one of them.
+        """
+        return cast("StagesResult", self._call(
+            "session.stages",
+            {
+                "node": node,
+            },
+            timeout=timeout,
+        ))
+
     def export_transcript(
         self,
         *,
@@ -4369,6 +4418,29 @@ class Session(_SessionBase):
             {
                 "strategy": strategy,
                 "instructions": instructions,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
+    def uncompress(
+        self,
+        *,
+        overlay: Optional[int] = None,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> AppendResult:
+        """Undoes a compaction: the context shows its range again. Refused if the model could not hold the
+        longer context.
+        """
+        return cast("AppendResult", self._call(
+            "session.uncompress",
+            {
+                "overlay": overlay,
+                "reason": reason,
             },
             idempotency_key=idempotency_key,
             if_match=if_match,
@@ -6589,6 +6661,23 @@ class AsyncSession(_AsyncSessionBase):
             timeout=timeout,
         ))
 
+    async def stages(
+        self,
+        node: Optional[str] = None,
+        *,
+        timeout: Optional[float] = None,
+    ) -> StagesResult:
+        """The parts of what compactions replaced: turns, in stages, in days, and earlier compactions; and
+        what the summary leaves out. With node, the parts of one of them.
+        """
+        return cast("StagesResult", await self._call(
+            "session.stages",
+            {
+                "node": node,
+            },
+            timeout=timeout,
+        ))
+
     async def export_transcript(
         self,
         *,
@@ -6994,6 +7083,29 @@ class AsyncSession(_AsyncSessionBase):
             {
                 "strategy": strategy,
                 "instructions": instructions,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
+    async def uncompress(
+        self,
+        *,
+        overlay: Optional[int] = None,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> AppendResult:
+        """Undoes a compaction: the context shows its range again. Refused if the model could not hold the
+        longer context.
+        """
+        return cast("AppendResult", await self._call(
+            "session.uncompress",
+            {
+                "overlay": overlay,
+                "reason": reason,
             },
             idempotency_key=idempotency_key,
             if_match=if_match,

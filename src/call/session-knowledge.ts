@@ -175,6 +175,35 @@ export const sessionKnowledge = {
       ],
     },
   }),
+  "session.uncompress": change("session", "uncompress", {
+    title: "Undo a compaction",
+    words: "lift overlay expand decompress",
+    summary:
+      "Undoes a compaction: the context shows its range again. Refused if the model could not hold the " +
+      "longer context.",
+    params: () => ({
+      overlay: field.Position.describe(
+        "the position of the compaction; by default the newest one in the context",
+      ).exactOptional(),
+      reason: field.Reason.describe("why").exactOptional(),
+    }),
+    answer: AppendResult,
+    verb: {
+      group: "Context",
+      line: "Undo a compaction: the context shows its range again.",
+      flags: { overlay: "at", reason: "reason" },
+      done: "uncompressed",
+      about: [
+        "Nothing is rewound: what was said since stays. A compaction before that one holds again. It is " +
+          "refused if the context would be too long for the model; migrate to a model with a larger window " +
+          "first.",
+      ],
+      examples: [
+        "skein uncompress 4x8kz1  # the newest compaction",
+        "skein uncompress 4x8kz1 --at 120  # the one at 120",
+      ],
+    },
+  }),
   "session.handoff": change("session", "handoff", {
     title: "Write a handoff",
     also: [{ scope: "read", what: "a handoff, which tells what the session did," }],

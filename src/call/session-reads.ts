@@ -187,6 +187,38 @@ export const sessionReads = {
       ],
     },
   }),
+  "session.stages": read("session", "stages", {
+    title: "Show the parts of what was compacted",
+    words: "compaction tree turns days summary missing",
+    summary:
+      "The parts of what compactions replaced: turns, in stages, in days, and earlier compactions; and " +
+      "what the summary leaves out. With node, the parts of one of them.",
+    args: ["node"],
+    params: () => ({
+      node: z.string().min(2).max(20).describe("the id of a part, such as s12").exactOptional(),
+    }),
+    answer: () =>
+      z.looseObject({
+        node: z.looseObject({ id: Text, fromSeq: Count, toSeq: Count }).nullable(),
+        compactedSeq: Count.nullable(),
+        stages: z.array(z.looseObject({ id: Text, fromSeq: Count, toSeq: Count, title: Text })),
+        missing: z.array(z.looseObject({ kind: Text, text: Text })),
+      }),
+    verb: {
+      group: "Context",
+      line: "Show the parts of what a session's compactions replaced.",
+      about: [
+        "Each compaction keeps a tree of its range: turns, in stages, in days; the tree of the compaction " +
+          "before is a part too. NODE opens a part. The ids are those that a model opens with recall. " +
+          "Below stands what the summary leaves out and no item held at that time.",
+      ],
+      examples: [
+        "skein stages 4x8kz1  # the newest compaction",
+        "skein stages 4x8kz1 s12  # the turns of a stage",
+        "skein log 4x8kz1 --from 12 --to 40  # everything in the range of a part",
+      ],
+    },
+  }),
   "session.exportTranscript": read("session", "exportTranscript", {
     title: "Export the conversation for another tool",
     asks: true,

@@ -49,6 +49,17 @@ export function fold(state: State, next: Understood, recall: Recall): State {
   return one(isWork(next.event) ? worked(moved, at) : moved, next.event, recall);
 }
 
+/** The earlier position whose mind the fold of an event needs; null for almost all. */
+export function recalledBy({ kind, event }: Understood): number | null {
+  if (kind !== "known") return null;
+  const { type, body, seq } = event as SessionLogEvent;
+  if (type === "session.rewound") return body.toSeq;
+  return type === "overlay.lifted" && body.overlay < seq ? body.overlay - 1 : null;
+}
+
+/** The types of the events whose fold needs an earlier mind. */
+export const recallingTypes: readonly string[] = ["session.rewound", "overlay.lifted"];
+
 /**
  * Events that only a lease holder writes, which prove that it worked until then. After its last one the time
  * does not count as work: the holder may have crashed, or the session waits for a person.

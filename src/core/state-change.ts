@@ -3,7 +3,10 @@ import type { SessionEventType } from "./catalog.ts";
 import type { EventOf } from "./event.ts";
 import type { Mind, Ref, Standing, State } from "./state.ts";
 
-/** Returns the mind at an earlier position of the same log. Called only for the target of a rewind. */
+/**
+ * Returns the mind at an earlier position of the same log. Called only for the target of a rewind, and for
+ * the position before a compaction that is undone.
+ */
 export type Recall = (seq: number) => Mind;
 
 /** The fold of one event type. It changes the state; `seq` and `at` advance outside of it. */

@@ -60,6 +60,8 @@ export type { UnknownFileChange } from "../runtime/read/file-versions.ts";
 export type { Lineage, LineageNode } from "../runtime/read/lineage.ts";
 export type { SessionRun } from "../runtime/turn/ask.ts";
 export type { CompressStrategy } from "../runtime/turn/compress.ts";
+export type { UncompressOptions } from "../runtime/turn/uncompress.ts";
+export type { CompactionStage, CompactionStages } from "../runtime/read/stages.ts";
 export type {
   Drive,
   DriveOptions,

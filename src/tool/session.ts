@@ -111,13 +111,14 @@ const recall = defineSessionTool({
     "by words (text), or one recorded item (kind and key; kind alone lists all of that kind). A long text " +
     "(a document, an output, an input) is read in parts: fromSeq with outline lists its sections, with " +
     "section reads one, with fromChar reads from a character on. A result that is not all says in readOn " +
-    "how to read on. A session that began with a handoff also reads the log that its pointers lead to: " +
-    "[4x8kz1@12] is session 4x8kz1, fromSeq 12.",
+    "how to read on. After a compaction, node opens a part of what was replaced. A session that began with " +
+    "a handoff also reads the log that its pointers lead to: [4x8kz1@12] is session 4x8kz1, fromSeq 12.",
   input: z
     .strictObject({
       session: z.string().min(4).max(30).optional().describe("Of a pointer; left out: this session"),
       fromSeq: Position.optional().describe("First position; alone, just this one"),
       toSeq: Position.optional().describe("Last position"),
+      node: z.string().min(2).max(20).optional().describe("A part of what was compacted, such as s12"),
       text: z.string().min(1).max(limit.queryCharsMax).optional().describe("Words to look for"),
       kind: Kind.optional(),
       key: Key.optional(),

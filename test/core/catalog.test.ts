@@ -20,7 +20,7 @@ const design = {
     "resource.changed tools.bound permission.set contract.declared turn.started turn.ended input.received " +
     "model.requested model.responded model.failed zone.crossed tool.requested tool.approved tool.denied " +
     "tool.started tool.settled item.recorded " +
-    "item.retracted scratch.set transcript.compacted checkpoint.saved " +
+    "item.retracted scratch.set transcript.compacted overlay.lifted checkpoint.saved " +
     "handoff.written message.sent message.delivered message.received " +
     "message.refused trigger.set trigger.removed trigger.fired trigger.skipped " +
     "budget.set budget.allotted budget.reached content.erased hold.set hold.lifted score.recorded " +

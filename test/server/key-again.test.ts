@@ -11,6 +11,7 @@ import { memoryStore } from "../../src/store/memory/store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { workspace } from "../runtime/place.ts";
 import type { Line } from "../runtime/turn/scripted.ts";
+import { compacted, talked } from "./talk.ts";
 import { fine, served, type Answered, type Given, type Served } from "./served.ts";
 import { saveApproval } from "./saved-approval.ts";
 
@@ -194,6 +195,7 @@ const ofSession: Partial<Record<OperationId, readonly Row[]>> = {
   ],
   "session.scratch": [changed({ key: "k", value: 1 })],
   "session.compress": [{ params: { strategy: "summarize" }, before: talked, between: talked }],
+  "session.uncompress": [changed({}, compacted)],
   "session.handoff": [
     { params: { write: true }, between: (_, session) => session.record("fact", "z", 1) },
     { params: { write: true, model: true }, before: talked, between: talked },
@@ -319,13 +321,6 @@ async function bundled({ engine }: Served, { id }: Session): Promise<Given> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of engine.export(id)) chunks.push(chunk);
   return { bytes: Buffer.concat(chunks) };
-}
-
-async function talked(_: Served, session: Session): Promise<void> {
-  for (let number = 0; number < 2; number++) {
-    await session.append(`What of ${"this and that ".repeat(200)}${number}?`);
-    await session.run();
-  }
 }
 
 async function learned({ engine }: Served): Promise<Given> {

@@ -1,6 +1,7 @@
 /** Verbs that show what a session knows and the context of its model. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
+import type { CompactionStage } from "../../runtime/read/stages.ts";
 import type { CompressStrategy } from "../../runtime/turn/compress.ts";
 import { grid, invalid, plain } from "../command/presentation.ts";
 import { money } from "../format/money.ts";
@@ -47,6 +48,20 @@ export const contextPlain = [
       lines: compacted ? compactions.map(compactionText) : ["there was nothing to make smaller"],
     }),
   }),
+  plain("session.stages", {
+    print: ({ node, compactedSeq, stages, missing }, { found, args, out }) => ({
+      json: { session: found.id, node, compactedSeq, stages, missing },
+      lines: [
+        ...(node === null ? [] : [out.bold(oneLine(node.title)), ...manyLines(node.summary)]),
+        ...stages.flatMap(({ id, fromSeq, toSeq, title, summary }) => [
+          `${id}  ${out.bold(oneLine(title))}  ${out.dim(`${fromSeq} to ${toSeq}`)}`,
+          ...manyLines(summary).map((line) => `  ${out.dim(line)}`),
+        ]),
+        ...missing.map(({ kind, text }) => `not in the summary: ${kind}: ${oneLine(text)}`),
+      ],
+      notes: notesOf(node, compactedSeq, args["ID"] ?? found.id),
+    }),
+  }),
   plain("session.contract", {
     prepare({ params: { topic, schema } }) {
       if (schema !== undefined && topic === undefined)
@@ -79,6 +94,12 @@ export const contextPlain = [
     },
   }),
 ];
+
+function notesOf(node: CompactionStage | null, compactedSeq: number | null, id: string): string[] {
+  if (compactedSeq === null) return ["nothing is compacted"];
+  if (node === null || node.parts !== 0) return [`"skein stages ${id} NODE" opens a part`];
+  return [`"skein log ${id} --from ${node.fromSeq} --to ${node.toSeq}" shows all of it`];
+}
 
 interface Compaction {
   readonly seq: number;

@@ -128,7 +128,12 @@ export function pruning({
 }
 
 /** Events after which a context may start fresh. */
-const breaks: ReadonlySet<string> = new Set(["transcript.compacted", "session.rewound", "session.migrated"]);
+const breaks: ReadonlySet<string> = new Set([
+  "transcript.compacted",
+  "overlay.lifted",
+  "session.rewound",
+  "session.migrated",
+]);
 
 /**
  * The tools at the front of the context; 0 if there are none. Tools first bound after a request without tools

@@ -183,6 +183,7 @@ export const transcriptTypes: readonly SessionEventType[] = [
   ...(Object.keys(readers) as (keyof typeof readers)[]),
   ...(Object.keys(notes) as (keyof typeof notes)[]),
   "transcript.compacted",
+  "overlay.lifted",
   "session.rewound",
   "session.migrated",
 ];

@@ -26,6 +26,8 @@ export type SessionAct =
   /** Reads a log: by position, by words, by item; or a text in it, by section or range. */
   | {
       readonly act: "recall";
+      /** A part of what was compacted. */
+      readonly node?: string;
       /** The id suffix of a predecessor, in place of this session. */
       readonly session?: string;
       readonly fromSeq?: number;

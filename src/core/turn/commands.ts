@@ -138,5 +138,12 @@ export type TurnCommand =
       readonly items?: readonly Extract<Command, { readonly do: "record" }>[];
       readonly zone?: ZoneChange;
     }
+  /** Undoes a compaction. */
+  | {
+      readonly do: "lift-overlay";
+      readonly overlay: number;
+      readonly reason?: string;
+      readonly zone?: ZoneChange;
+    }
   /** `sent`: its inputs are a person's messages, and fire the message triggers. */
   | { readonly do: "append"; readonly records: readonly AppendRecord[]; readonly sent?: true };

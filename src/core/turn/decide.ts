@@ -129,6 +129,16 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     const closed = draft("session.closed", { outcome: outcome === "completed" ? "completed" : "failed" });
     return accept(...ended, closed, ...returnedDrafts(returned));
   },
+  "lift-overlay": (state, { overlay, reason, zone }) => {
+    const refusal = forbidden(state, "compact", "show a compacted range again");
+    if (refusal !== null) return refusal;
+    if (!state.mind.overlays.some(({ seq }) => seq === overlay))
+      return refuse("not-found", `uncompress: the context has no compaction at ${overlay}`);
+    return accept(
+      draft("overlay.lifted", { overlay }, because(reason), inTurn(state)),
+      ...zoneDrafts(state, zone),
+    );
+  },
   compact: (state, command, facts) => {
     const refusal = forbidden(state, "compact", "be compacted");
     return refusal ?? compact(state, command, facts);

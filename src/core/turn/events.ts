@@ -284,6 +284,17 @@ export const turnEvents = {
         .join("")}`,
     sample: { body: { zone: "strained", tokens: 60_000, windowTokens: 100_000 } },
   }),
+  "overlay.lifted": event({
+    meaning: "A compaction is undone: the context shows its range again, as it was before.",
+    erased: "A compaction was undone here; the reason is erased.",
+    body: z.looseObject({
+      /** The position of its `transcript.compacted`. */
+      overlay: Seq,
+    }),
+    content: z.looseObject({ reason: z.string() }).optional(),
+    summary: ({ overlay }, content) => `Compaction at ${overlay} undone${after(content?.reason)}`,
+    sample: { body: { overlay: 1 }, content: { reason: "The new model has room." } },
+  }),
   "transcript.compacted": event({
     meaning: "A range of the transcript is replaced in the context; the log keeps it.",
     erased: "A note that the summary was erased replaces the range.",

@@ -3,7 +3,7 @@ import { loseOpenCall, settleCall } from "../budget/fold.ts";
 import * as range from "../range.ts";
 import { SortedMap } from "../sorted-map.ts";
 import { type Folds, beginAnew, heard, refOf, stand, think, worked } from "../state-change.ts";
-import type { Inbox, ItemRef, Overlay } from "../state.ts";
+import type { Inbox, ItemRef, Mind, Overlay } from "../state.ts";
 import type { turnEvents } from "./events.ts";
 
 export const turnFolds: Folds<keyof typeof turnEvents> = {
@@ -70,6 +70,11 @@ export const turnFolds: Folds<keyof typeof turnEvents> = {
   },
   "model.failed": (state, { body }) => settleCall(state, "model.failed", body),
   "zone.crossed": (state, { body }) => stand(state, { zone: body.zone }),
+  "overlay.lifted": (state, { body: { overlay } }, recall) => {
+    const { mind } = state;
+    if (!mind.overlays.some(({ seq }) => seq === overlay)) return state;
+    return beginAnew(think(state, withoutOverlay(mind, overlay, recall(overlay - 1))));
+  },
   "transcript.compacted": (state, event) => {
     const { fromSeq, toSeq, strategy } = event.body;
     const items = strategy === "prune" ? SortedMap.empty<ItemRef>() : state.mind.items;
@@ -82,6 +87,14 @@ export const turnFolds: Folds<keyof typeof turnEvents> = {
     return settleCall(beginAnew(next), "transcript.compacted", event.body);
   },
 };
+
+/** The overlays without this one, and with those that it had replaced. `before`: the mind just before it. */
+export function withoutOverlay(mind: Mind, overlay: number, before: Mind): Pick<Mind, "overlays"> {
+  const rest = mind.overlays.filter(({ seq }) => seq !== overlay);
+  const known = new Set(rest.map(({ seq }) => seq));
+  const again = before.overlays.filter(({ seq }) => !known.has(seq));
+  return { overlays: [...again, ...rest].toSorted((a, b) => a.seq - b.seq) };
+}
 
 /** Queues an input with this number. */
 export const receive = (

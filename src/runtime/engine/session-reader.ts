@@ -15,6 +15,7 @@ import type { Lineage } from "../read/lineage.ts";
 import { headOf, positionIn } from "../read/position.ts";
 import { readItems, type SessionItem } from "../read/projection.ts";
 import type { ReplayResult, ReplayOptions } from "../replay/replay.ts";
+import type { CompactionStages } from "../read/stages.ts";
 import { type StateView, viewState } from "../read/state-view.ts";
 import type { VerifyOptions, VerifyReport } from "../govern/verify.ts";
 import { makeReadSaid } from "../read/event-cache.ts";
@@ -112,6 +113,16 @@ export class SessionReader {
       ...options,
       atSeq: await this.#position(options.atSeq ?? (await this.#head()).seq),
     });
+  }
+
+  /**
+   * The parts of what compactions replaced: turns, in stages, in days, and earlier compactions. With `node`
+   * the parts of one of them.
+   */
+  async stages(node?: string): Promise<CompactionStages> {
+    checkCall("session.stages", {}, node === undefined ? {} : { node });
+    const { readStages } = await import("../read/stages.ts");
+    return readStages(this.#deps, this.id, await this.fold(), node);
   }
 
   /** The conversation on its current path as a file of another tool, or as plain messages. */

@@ -25,6 +25,7 @@ import type { CancelTreeResult } from "../branch/children.ts";
 import type { ClearOptions } from "../branch/clear.ts";
 import type { CompressResult, CompressStrategy } from "../turn/compress.ts";
 import { type MessageContract, declareContract, readContracts } from "../message/contract.ts";
+import type { UncompressOptions } from "../turn/uncompress.ts";
 import type { SettleOptions, SettleResult } from "../turn/external-call.ts";
 import { takeDrive, type Drive, type DriveOptions } from "../turn/drive.ts";
 import type { Deps } from "../deps.ts";
@@ -433,6 +434,13 @@ export class Session extends SessionReader {
     checkCall("session.compress", options);
     const { compressSession } = await import("../turn/compress.ts");
     return compressSession(this.#deps, this.id, options);
+  }
+
+  /** Undoes a compaction: the context shows its range again. Refused if that is too long for the model. */
+  async uncompress(options: UncompressOptions = {}): Promise<AppendResult> {
+    checkCall("session.uncompress", options);
+    const { uncompressCommand } = await import("../turn/uncompress.ts");
+    return written(await this.#change((state) => uncompressCommand(this.#deps, this.id, state, options)));
   }
 
   /** The document for the next session. Returned again as it is while nothing was said since. */

@@ -6,7 +6,7 @@
  * the writer searches for its own records first, so that nothing is written twice.
  */
 import type { Command } from "../../core/command.ts";
-import { fold } from "../../core/fold.ts";
+import { fold, recallingTypes } from "../../core/fold.ts";
 import { trustEvent } from "../../core/event.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
@@ -343,7 +343,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     { firstSeq, headSeq, at, hashes }: AppendedPart,
   ): Change | Promise<Change> {
     // A rewind needs the mind at its target, which the state reader finds.
-    if (drafts.some(({ type }) => type === "session.rewound")) {
+    if (drafts.some(({ type }) => recallingTypes.includes(type))) {
       return states.advance(session, known, headSeq).then((next) => {
         keep(session, next);
         return { state: next.state, firstSeq, headSeq, duplicate: false };

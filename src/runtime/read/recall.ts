@@ -9,6 +9,7 @@ import { search } from "./projection.ts";
 import { readItemsOf, readSpan, readsText, readText, type Recall } from "./recall-page.ts";
 import type { Deps } from "../deps.ts";
 import { findSession } from "./find.ts";
+import { readStages } from "./stages.ts";
 import { stateNow } from "./state-now.ts";
 import { carriedOn, childrenOf, earlierMax } from "./family.ts";
 
@@ -58,8 +59,17 @@ async function heardOf(deps: Deps, session: SessionId): Promise<readonly Session
   return found;
 }
 
+/** The parts of a node; of a turn what was said. */
+async function openPart(deps: Deps, session: SessionId, state: State, id: string): Promise<unknown> {
+  const { node, stages } = await readStages(deps, session, state, id);
+  if (node === null || stages.length > 0 || node.parts !== 0) return { node, parts: stages };
+  const { fromSeq, toSeq } = node;
+  return { node, records: await readSpan(deps, session, state, { fromSeq, toSeq }) };
+}
+
 async function recallOf(deps: Deps, session: SessionId, state: State, wanted: Recall): Promise<unknown> {
-  const { fromSeq, text, kind } = wanted;
+  const { fromSeq, text, kind, node } = wanted;
+  if (node !== undefined) return openPart(deps, session, state, node);
   if (fromSeq !== undefined && readsText(wanted))
     return readText(deps, session, state, { ...wanted, fromSeq });
   if (kind !== undefined) return readItemsOf(deps, session, state, wanted);

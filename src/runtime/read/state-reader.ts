@@ -2,7 +2,7 @@
  * States of sessions: the nearest snapshot, and the events since. Reading writes snapshots, so that the next
  * reader has less to do; their number follows the bytes of the log.
  */
-import { fold } from "../../core/fold.ts";
+import { fold, recalledBy, recallingTypes } from "../../core/fold.ts";
 import { readEvent } from "../../core/event.ts";
 import { assert, SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
@@ -139,7 +139,7 @@ export function makeStateReader(store: Store): StateReader {
       for (const record of next) {
         if (record.seq !== known.state.seq + 1) throw await missing(session, known.state.seq + 1, false);
         known = await step(session, known, record);
-        known = note(session, known, isRewound(record) || known.forks >= snapshotForksMax);
+        known = note(session, known, isRecalling(record) || known.forks >= snapshotForksMax);
       }
       known = { ...known, recent: page.slice(-recentMax).map(({ seq, hash }) => ({ seq, hash })) };
     }
@@ -159,13 +159,13 @@ export function makeStateReader(store: Store): StateReader {
   async function step(session: LogId, known: KnownState, record: StoredRecord): Promise<KnownState> {
     const read = readEvent(record, false);
     let recalled: { readonly seq: number; readonly mind: Mind } | null = null;
-    if (read.kind === "known" && read.event.type === "session.rewound") {
-      const { toSeq } = read.event.body;
+    const toSeq = recalledBy(read);
+    if (toSeq !== null) {
       if (toSeq >= record.seq) throw gap(session, toSeq);
       recalled = await load(session, toSeq).then(({ state }) => state);
     }
     const state = fold(known.state, read, (seq) => {
-      assert(recalled?.seq === seq, `only the target of a rewind is recalled, not ${seq}`);
+      assert(recalled?.seq === seq, `only what an event goes back to is recalled, not ${seq}`);
       return recalled.mind;
     });
     return {
@@ -229,7 +229,7 @@ function readSnapshot(snapshot: Snapshot | undefined): KnownState {
   }
 }
 
-const isRewound = (record: StoredRecord): boolean => record.type === "session.rewound";
+const isRecalling = (record: StoredRecord): boolean => recallingTypes.includes(record.type);
 
 function gap(session: LogId, seq: number): SkeinError {
   return new SkeinError("corrupt", `record ${seq} of ${session} is missing`, {

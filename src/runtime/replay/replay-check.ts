@@ -3,7 +3,7 @@
  * own hashes: the hash of the mind at the end of each turn, the digest of each context. It only reads.
  */
 import { readRecords } from "../read/record-pages.ts";
-import { fold } from "../../core/fold.ts";
+import { fold, recalledBy, recallingTypes } from "../../core/fold.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import { readEvent, type SessionLogEvent } from "../../core/event.ts";
@@ -100,10 +100,9 @@ async function rewindTargets(
   toSeq: number,
 ): Promise<Map<number, Mind | null>> {
   const targets = new Map<number, Mind | null>();
-  const types = ["session.rewound"];
-  for await (const record of readRecords(store, session, [1, toSeq], { types })) {
-    const { body } = readEvent(record, false).event as { readonly body: { readonly toSeq: number } };
-    targets.set(body.toSeq, null);
+  for await (const record of readRecords(store, session, [1, toSeq], { types: recallingTypes })) {
+    const target = recalledBy(readEvent(record, false));
+    if (target !== null) targets.set(target, target === 0 ? emptyState.mind : null);
   }
   return targets;
 }

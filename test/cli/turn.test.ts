@@ -49,6 +49,7 @@ suite("ask", { concurrency: 4 }, () => {
         "session.migrated",
         "tools.bound",
         "turn.started",
+        "context.planned",
         "model.requested",
         "model.responded",
         "tool.requested",

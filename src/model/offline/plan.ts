@@ -78,13 +78,15 @@ function requestIn(message: MessagePart): string {
     .trim();
 }
 
-/** Notes of the context, not of people: in brackets, or from a merge. */
-const isNote = (text: string): boolean => /^\[[\s\S]*\]$|^\[merged from session /.test(text);
+/** Notes of the context, not of people: in brackets, from a merge, or items in a message of their own. */
+const isNote = (text: string): boolean =>
+  /^\[[\s\S]*\]$|^\[merged from session |^\[Pinned: |^What is recorded:\n/.test(text);
 
 /** Whether a summary without its unfinished part replaced a message in progress. */
 export function isLost(parts: readonly ContextPart[]): boolean {
   const texts = messagesOf(parts).flatMap((one) => (one.role === "user" ? [textOf(one)] : []));
-  const text = texts.findLast((one) => one !== "(Go on.)") ?? "";
+  const text =
+    texts.findLast((one) => one !== "(Go on.)" && (one.startsWith(boundaryLine) || !isNote(one))) ?? "";
   const isUnanswered = text.includes("\nInput that is not answered yet");
   return text.startsWith(boundaryLine) && isUnanswered && !text.includes(`\n${pendingHeading}`);
 }

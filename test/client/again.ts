@@ -86,6 +86,9 @@ export const table: Readonly<Record<string, Row>> = {
   "turn/compaction.test.ts": long,
   "context/context-reader.test.ts": inside,
   "context/context-view.test.ts": all,
+  "context/pin.test.ts": all,
+  "context/grow.test.ts": inside,
+  "context/retrieve.test.ts": all,
   "trigger/depend.test.ts": long,
   "branch/diff.test.ts": but({
     "strangers have nothing in common; a long transcript is cut, and says so": driven,
@@ -154,6 +157,7 @@ export const table: Readonly<Record<string, Row>> = {
   "branch/open-key.test.ts": but({
     "two calls of open with one key give one session": "over HTTP the header Idempotency-Key is the key",
   }),
+  "workspace/item-kinds.test.ts": all,
   "workspace/policies.test.ts": but({
     "an invalid policy or option is refused, and leaves no trace": worded,
   }),

@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "@a2a-js/sdk/client";
 import { clientOn, gather, message, send, short, stateOf } from "./clients.ts";
 
@@ -78,6 +79,9 @@ test("two servers on one store: a task of one is followed and canceled at the ot
     returnImmediately: true,
   };
   const { id } = await send(first.client, message("Talk", { configuration }));
+  // Until its turn has started it waits, and what waits is not canceled.
+  while (stateOf(await second.client.getTask({ tenant: "", id, historyLength: 0 })) !== "WORKING")
+    await sleep(20);
   const following = gather(second.client.resubscribeTask({ tenant: "", id }));
   const canceled = await second.client.cancelTask({ tenant: "", id, metadata: undefined });
   assert.equal(stateOf(canceled), "CANCELED");

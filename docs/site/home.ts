@@ -12,7 +12,7 @@ const gains: readonly (readonly [title: string, text: string, slug: string])[] =
   [
     "Crash-safe turns",
     "Kill the process in the middle of a turn. Another one resumes it from the log.",
-    "turns",
+    "tutorial",
   ],
   ["No double effects", "A tool declares its effect. An unsafe call never runs twice on its own.", "tools"],
   ["Branches", "Fork at any position, rewind files too, merge back what a branch learned.", "concepts"],
@@ -43,7 +43,7 @@ export function homeHtml(around: Surroundings, program: string): string {
   });
   const body = `<main id="content" tabindex="-1">
 <div class="hero">
-<h1>Agent sessions that survive anything</h1>
+<h1>Agent sessions that survive crashes</h1>
 <p class="lead">Skein runs AI agents and records every step in a durable log. A session survives crashes, never
 repeats an unsafe tool call on its own, stays within its budget, and can be forked, rewound, merged, audited
 and erased.</p>

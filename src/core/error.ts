@@ -118,3 +118,6 @@ function editDistance(a: string, b: string): number {
   }
   return row[b.length] ?? 0;
 }
+
+export const sessionNotFound = (session: string): SkeinError =>
+  new SkeinError("not-found", `there is no session ${session}`, { hint: '"skein ps" lists the sessions' });

@@ -142,7 +142,9 @@ async function folderAt(path: string): Promise<string> {
   const whole = resolve(path);
   const found = await stat(whole).catch(() => null);
   if (found?.isDirectory() === true) return realpath(whole);
-  throw new SkeinError("not-found", `tickets: directory: ${quote(whole)} does not exist`);
+  throw new SkeinError("not-found", `tickets: directory: ${quote(whole)} does not exist`, {
+    hint: "create it, or use another directory",
+  });
 }
 
 class PlanRun {

@@ -93,6 +93,22 @@ test("an error about an argument names its field", () => {
   assert.deepEqual(unused, [], "exceptions that no error needs");
 });
 
+/** Errors for a model, a store driver or a client of another protocol; their readers have no commands. */
+const withoutCommands = /^src\/(?:adapter|store|tool|transcripts|client)\/|\/recall-page\.ts/;
+/** Races between programs, and answers that reveal nothing. */
+const bareNotFound =
+  /^(?:message |call |webhook not found|this worker|blob |database |position |checkpoint: position|score: position|\$\{(?:top|path|session)\})/;
+
+test("an error about something that does not exist names a way to find it", () => {
+  assert.deepEqual(
+    findBreaches(
+      ({ where, code, message, hint }) =>
+        code === "not-found" && hint === null && !withoutCommands.test(where) && !bareNotFound.test(message),
+    ),
+    [],
+  );
+});
+
 test("the list sees helpers, refusals, problems, reasons and hints", () => {
   const found = errorTexts([
     parseSource(

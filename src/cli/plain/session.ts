@@ -110,7 +110,8 @@ async function onlyHold(session: Session): Promise<string> {
   const names = [...(await session.fold()).standing.holds.keys()];
   const [first, second] = names;
   if (first !== undefined && second === undefined) return first;
-  if (first === undefined) throw new SkeinError("not-found", `${session.id} has no hold`);
+  if (first === undefined)
+    throw new SkeinError("not-found", `${session.id} has no hold`, { hint: "it can be erased and deleted" });
   throw invalid(
     `${session.id} has ${names.length} holds`,
     `name the one to lift: ${names.slice(0, 10).map(quote).join(", ")}`,

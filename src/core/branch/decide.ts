@@ -121,7 +121,11 @@ export const branchDecisions: Decisions<BranchCommand["do"]> = {
     const nameOf = ({ kind, key }: MergeWrite): string => itemKey(kind, key);
     const missing = writes.find((write) => write.write === "retract" && !items.has(nameOf(write)));
     if (missing !== undefined)
-      return refuse("not-found", `there is no ${missing.kind} "${missing.key}" to retract`);
+      return refuse(
+        "not-found",
+        `there is no ${missing.kind} "${missing.key}" to retract`,
+        "the item was retracted meanwhile; merge again",
+      );
     const grown = new Set(writes.filter(({ write }) => write === "record").map(nameOf));
     const gone = writes.length - grown.size;
     const size = items.size - gone + [...grown].filter((name) => !items.has(name)).length;

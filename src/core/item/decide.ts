@@ -40,7 +40,11 @@ export const itemDecisions: Decisions<ItemCommand["do"]> = {
   },
   retract: (state, { kind, key, because: why }) => {
     if (!state.mind.items.has(itemKey(kind, key)))
-      return refuse("not-found", `there is no ${kind} "${key}" to retract`);
+      return refuse(
+        "not-found",
+        `there is no ${kind} "${key}" to retract`,
+        '"skein state ID" lists the items',
+      );
     const content = why === undefined ? undefined : { because: why };
     return (
       forbidden(state, "write", `retract a ${kind}`) ??
@@ -60,7 +64,7 @@ export const itemDecisions: Decisions<ItemCommand["do"]> = {
   },
   unpin: (state, { kind, key, because: why }) => {
     if (!state.mind.pins.has(itemKey(kind, key)))
-      return refuse("not-found", `the ${kind} "${key}" is not pinned`);
+      return refuse("not-found", `the ${kind} "${key}" is not pinned`, '"skein state ID" lists the items');
     const content = why === undefined ? undefined : { because: why };
     return (
       forbidden(state, "write", `unpin a ${kind}`) ??
@@ -70,7 +74,7 @@ export const itemDecisions: Decisions<ItemCommand["do"]> = {
   scratch: (state, { key, value }) => {
     const { scratch } = state.mind;
     if (value === undefined && !scratch.has(key))
-      return refuse("not-found", `there is no scratch key "${key}"`);
+      return refuse("not-found", `there is no scratch key "${key}"`, '"skein state ID" lists the keys');
     if (value !== undefined && !scratch.has(key) && scratch.size >= limit.scratchMax) {
       return refuse("refused", `the scratch holds at most ${limit.scratchMax} keys`, "remove some first");
     }

@@ -35,7 +35,8 @@ export const sessionDecisions: Decisions<SessionCommand["do"]> = {
     if (count > limit.labelsMax)
       return refuse("refused", `labels: expected at most ${limit.labelsMax} per session`);
     const missing = remove.find((key) => !labels.has(key));
-    if (missing !== undefined) return refuse("not-found", `there is no label "${missing}"`);
+    if (missing !== undefined)
+      return refuse("not-found", `there is no label "${missing}"`, '"skein state ID" lists the labels');
     return (
       forbidden(state, "describe", "be labeled") ??
       accept(draft("session.labeled", { set, remove: [...remove] }))

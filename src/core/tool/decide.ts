@@ -39,14 +39,15 @@ export const toolDecisions: Decisions<ToolCommand["do"]> = {
     return forbidden(state, "write", "be bound to a resource") ?? accept(boundDraft(binding));
   },
   unbind: (state, { name }) => {
-    if (!state.standing.bindings.has(name)) return refuse("not-found", `there is no binding "${name}"`);
+    if (!state.standing.bindings.has(name))
+      return refuse("not-found", `there is no binding "${name}"`, '"skein state ID" lists the bindings');
     return forbidden(state, "write", "be unbound") ?? accept(draft("resource.unbound", { name }));
   },
   grant: (state, { do: _, ...permission }) => {
     const { permissions } = state.standing;
     const name = permission.name ?? permission.tool;
     if (permission.rule === "none" && !permissions.has(name))
-      return refuse("not-found", `there is no permission "${name}"`);
+      return refuse("not-found", `there is no permission "${name}"`, '"skein state ID" lists the rules');
     if (!permissions.has(name) && permissions.size >= limit.permissionsMax) {
       return refuse(
         "refused",

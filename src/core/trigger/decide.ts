@@ -17,7 +17,12 @@ export const triggerDecisions: Decisions<TriggerCommand["do"]> = {
     return forbidden(state, "write", "have a trigger set") ?? accept(triggerDraft(setting));
   },
   untrigger: (state, { name }) => {
-    if (!state.standing.triggers.has(name)) return refuse("not-found", `there is no trigger "${name}"`);
+    if (!state.standing.triggers.has(name))
+      return refuse(
+        "not-found",
+        `there is no trigger "${name}"`,
+        '"skein trigger list ID" lists the triggers',
+      );
     return forbidden(state, "write", "have a trigger removed") ?? accept(draft("trigger.removed", { name }));
   },
   fire: (state, { name, setSeq, digest, was, dueMs, nextMs, count, last, detail, text }) => {
@@ -62,5 +67,6 @@ export const triggerDecisions: Decisions<TriggerCommand["do"]> = {
 function current(state: State, name: string, setSeq: number): TriggerRef | Decision {
   const trigger = state.standing.triggers.get(name);
   if (trigger?.seq === setSeq) return trigger;
-  return refuse("not-found", `there is no trigger "${name}" that was set at ${setSeq}`);
+  const message = `there is no trigger "${name}" that was set at ${setSeq}`;
+  return refuse("not-found", message, "it was set again or removed");
 }

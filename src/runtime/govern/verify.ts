@@ -1,6 +1,6 @@
 /** Verification: hashes every record again and compares it with the chain. Reads only. */
 import { flaw, genesisHash, type StoredRecord } from "../../core/chain.ts";
-import { SkeinError } from "../../core/error.ts";
+import { SkeinError, sessionNotFound } from "../../core/error.ts";
 import { isWorkspaceId, type LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { errorText } from "../../core/first-error.ts";
@@ -84,7 +84,7 @@ export async function verifyLog(
   listed?: VerifyOptions["head"],
 ): Promise<VerifyReport> {
   const head = await store.head(session);
-  if (head === undefined) throw new SkeinError("not-found", `there is no session ${session}`);
+  if (head === undefined) throw sessionNotFound(session);
   const problems: VerifyProblem[] = [];
   const bad = (seq: number, problem: string) => void problems.push({ session, seq, problem });
   const count = { records: 0, contents: 0, erased: 0, erasedBytes: 0, blobs: 0 };

@@ -3,7 +3,7 @@
  * compared with the known heads, so that another history is never taken for the same log.
  */
 import type { Command } from "../../core/command.ts";
-import { SkeinError } from "../../core/error.ts";
+import { SkeinError, sessionNotFound } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
 import { makeCache } from "../../core/cache.ts";
 import type { Store } from "../../store/port.ts";
@@ -94,9 +94,7 @@ export function makeNewest({ store, states, suspend, forget }: NewestOptions): N
     const head = await store.head(log);
     if (head === undefined) {
       cache.delete(log);
-      throw new SkeinError("not-found", `there is no session ${log}`, {
-        hint: '"skein ps" lists the sessions',
-      });
+      throw sessionNotFound(log);
     }
     if (last !== undefined && isBehind(head, last)) throw rollbackError(log, last.seq);
     const newest = await (known === undefined

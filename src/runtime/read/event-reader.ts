@@ -1,7 +1,7 @@
 /** Reads and follows events of one session, and pages of events. */
 import { readEvent, type SessionEvent } from "../../core/event.ts";
 import { checkCall } from "../../call/check.ts";
-import { SkeinError } from "../../core/error.ts";
+import { SkeinError, sessionNotFound } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Store } from "../../store/port.ts";
@@ -124,7 +124,7 @@ async function* readLog(
     while (left > 0 && fromSeq <= toSeq && !isAborted(signal)) {
       notice?.clear();
       const head = await store.head(session);
-      if (head === undefined) throw new SkeinError("not-found", `there is no session ${session}`);
+      if (head === undefined) throw sessionNotFound(session);
       const { seq: headSeq } = head;
       const want = Math.min(left, limit.pageRecordsMax);
       const range = { fromSeq, toSeq: Math.min(toSeq, headSeq), reverse, limit: want, contents: true };

@@ -1,5 +1,5 @@
 /** Finds a session by its id or a unique suffix. */
-import { SkeinError } from "../../core/error.ts";
+import { SkeinError, sessionNotFound } from "../../core/error.ts";
 import { isSessionName, parseSessionId, quote, type SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
 
@@ -10,9 +10,7 @@ export async function findSession(store: Store, idOrEnding: string): Promise<Ses
   if (idOrEnding.length === 30) {
     const id = parseSessionId(idOrEnding);
     if ((await store.head(id)) !== undefined) return id;
-    throw new SkeinError("not-found", `there is no session ${id}`, {
-      hint: '"skein ps" lists the sessions',
-    });
+    throw sessionNotFound(id);
   }
   const found = await store.endingWith(idOrEnding, 6);
   const [first, second] = found;

@@ -1,5 +1,5 @@
 /** Positions in a log: its head, a position that must exist, the position of a checkpoint. */
-import { SkeinError } from "../../core/error.ts";
+import { SkeinError, sessionNotFound } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 import type { Head, Store } from "../../store/port.ts";
@@ -12,9 +12,7 @@ interface Logs {
 export async function headOf({ store }: Pick<Logs, "store">, session: SessionId): Promise<Head> {
   const head = await store.head(session);
   if (head !== undefined) return head;
-  throw new SkeinError("not-found", `there is no session ${session}`, {
-    hint: '"skein ps" lists the sessions',
-  });
+  throw sessionNotFound(session);
 }
 
 /** The position, if it exists. */

@@ -4,7 +4,7 @@
  */
 import { fold, recalledBy, recallingTypes } from "../../core/fold.ts";
 import { readEvent } from "../../core/event.ts";
-import { assert, SkeinError } from "../../core/error.ts";
+import { SkeinError, assert, sessionNotFound } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import {
@@ -151,9 +151,7 @@ export function makeStateReader(store: Store): StateReader {
     const head = await store.head(session);
     if (head !== undefined)
       return wasThere && head.seq < seq ? rollbackError(session, seq) : gap(session, seq);
-    return new SkeinError("not-found", `there is no session ${session}`, {
-      hint: '"skein ps" lists the sessions',
-    });
+    return sessionNotFound(session);
   }
 
   async function step(session: LogId, known: KnownState, record: StoredRecord): Promise<KnownState> {

@@ -4,7 +4,7 @@
  */
 import type { BundleLog } from "../../core/bundle/format.ts";
 import type { StoredRecord } from "../../core/chain.ts";
-import { SkeinError } from "../../core/error.ts";
+import { SkeinError, sessionNotFound } from "../../core/error.ts";
 import { isSessionId, type SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
 
@@ -17,9 +17,7 @@ export interface MovedLog extends BundleLog {
 export async function lineageOf(store: Store, session: SessionId): Promise<readonly MovedLog[]> {
   const head = await store.head(session);
   if (head === undefined) {
-    throw new SkeinError("not-found", `there is no session ${session}`, {
-      hint: '"skein ps" lists the sessions',
-    });
+    throw sessionNotFound(session);
   }
   const line: MovedLog[] = [];
   for (let toSeq = head.seq; toSeq > 0;) {

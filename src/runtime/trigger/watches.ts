@@ -1,7 +1,7 @@
 /** The watches of a worker: one for each trigger with a source, begun and ended with it. */
 import { readRows } from "../read/session-rows.ts";
 import type { TriggerKind } from "../../core/trigger/events.ts";
-import { SkeinError } from "../../core/error.ts";
+import { sessionNotFound } from "../../core/error.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
@@ -77,7 +77,7 @@ export function makeWatches(
   /** Reads a state without caching it, since the cache is for running sessions. */
   async function passingBy(session: SessionId): Promise<State> {
     const head = await store.head(session);
-    if (head === undefined) throw new SkeinError("not-found", `there is no session ${session}`);
+    if (head === undefined) throw sessionNotFound(session);
     return states.at(session, head.seq);
   }
 

@@ -3,7 +3,7 @@
  * of the log until it has caught up; from there on it is handed new events. A slow reader is not buffered: it
  * continues with pages when it has room again.
  */
-import { SkeinError } from "../../core/error.ts";
+import { sessionNotFound } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import { readEventsPage } from "../../runtime/read/event-reader.ts";
@@ -89,7 +89,7 @@ export async function streamSession(
       await sink.drained();
       if (isOver()) return;
       const head = await store.head(session.id);
-      if (head === undefined) throw new SkeinError("not-found", `there is no session ${session.id}`);
+      if (head === undefined) throw sessionNotFound(session.id);
       const toSeq = Math.min(head.seq, endSeq);
       const range = { fromSeq: atSeq + 1, toSeq, limit: atOnce, ...(types === undefined ? {} : { types }) };
       const page =

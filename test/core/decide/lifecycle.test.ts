@@ -158,7 +158,11 @@ test("labels are set and removed in one event, up to their limit", () => {
   const replaced = full.when({ do: "label", set: { l0: "w" } });
   assert.equal(replaced.state.standing.labels.get("l0"), "w");
   const missing = given().refusal({ do: "label", remove: ["nope"] });
-  assert.deepEqual(missing, { code: "not-found", message: 'there is no label "nope"' });
+  assert.deepEqual(missing, {
+    code: "not-found",
+    message: 'there is no label "nope"',
+    hint: '"skein state ID" lists the labels',
+  });
 });
 
 test("a reason is stored as content, and without a reason the record has none", () => {

@@ -98,7 +98,11 @@ test("a session is not merged with itself, and a closed one accepts no merge", (
   assert.equal(closed.refusal(merge([])).code, "refused");
   assert.match(closed.when({ do: "archive" }).refusal(merge([])).hint ?? "", /reopen it first/);
   const gone = given().refusal(merge([{ write: "retract", kind: "fact", key: "k" }]));
-  assert.deepEqual(gone, { code: "not-found", message: 'there is no fact "k" to retract' });
+  assert.deepEqual(gone, {
+    code: "not-found",
+    message: 'there is no fact "k" to retract',
+    hint: "the item was retracted meanwhile; merge again",
+  });
 });
 
 test(`with what comes in there are at most ${limit.itemsMax} items`, () => {

@@ -95,6 +95,7 @@ test("items of two kinds may share a key, and only existing items are retracted"
   assert.deepEqual(one.refusal({ do: "retract", kind: "fact", key: "k" }), {
     code: "not-found",
     message: 'there is no fact "k" to retract',
+    hint: '"skein state ID" lists the items',
   });
 });
 
@@ -148,6 +149,7 @@ test("scratch keys are set and removed, up to their limit", () => {
   assert.deepEqual(less.refusal({ do: "scratch", key: "k0" }), {
     code: "not-found",
     message: 'there is no scratch key "k0"',
+    hint: '"skein state ID" lists the keys',
   });
 });
 

@@ -40,7 +40,10 @@ export function openTenants({ url, world, workspace }: TenantsOptions): Tenants 
         { twice: true },
       );
       const [row] = await database.run<TenantColumns>(tenantsQuery, [tenant]);
-      if (row === undefined) throw new SkeinError("not-found", `tenant ${quote(name)} not found`);
+      if (row === undefined)
+        throw new SkeinError("not-found", `tenant ${quote(name)} not found`, {
+          hint: '"skein tenants" lists the tenants',
+        });
       return tenantOf(row);
     },
     async costs(between) {

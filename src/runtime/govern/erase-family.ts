@@ -3,7 +3,7 @@
  * the session index, so that forks of forks are found also where those between them were deleted.
  */
 import { readRows } from "../read/session-rows.ts";
-import { SkeinError, sessionNotFound } from "../../core/error.ts";
+import { type SkeinError, sessionNotFound } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { Range } from "../../core/range.ts";
 import { ancestry, type Ancestor } from "../read/ancestry.ts";

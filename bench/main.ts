@@ -25,6 +25,7 @@ const parts: Readonly<Record<string, () => Promise<Measure[]>>> = {
   console: async () => (await import("./console.ts")).benchConsole(),
   proxy: async () => (await import("./proxy.ts")).benchProxy(),
   langgraph: async () => (await import("./langgraph.ts")).benchLanggraph(),
+  drawers: async () => (await import("./drawers.ts")).benchDrawers(),
   start: async () => (await import("./start.ts")).benchStart(),
   postgres: async () => (await import("./postgres.ts")).benchPostgres(),
 };

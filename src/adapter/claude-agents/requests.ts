@@ -22,6 +22,7 @@ import {
   threadObject,
   updateSession,
 } from "./sessions.ts";
+import { acknowledgeWork, beatWork, pollWork, retrieveWork, stopWork } from "./work.ts";
 import { fieldsOf, invalid, limitOf, listIn, listOf, type Fields } from "./values.ts";
 
 type Caller = Awaited<ReturnType<MountRequest["authorize"]>>;
@@ -56,6 +57,7 @@ const agentsOf = ({ caller }: RouteRequest) => makeAgents(caller.engine);
 const environmentsOf = ({ caller }: RouteRequest) =>
   makeEnvironments(caller.engine, internalsOf(caller.engine).world);
 const first = ({ ids }: RouteRequest): string => ids[0] ?? "";
+const second = ({ ids }: RouteRequest): string => ids[1] ?? "";
 const ownSession = (request: RouteRequest) => sessionOf(request.caller.engine, first(request));
 
 const routes: readonly Route[] = [
@@ -98,6 +100,21 @@ const routes: readonly Route[] = [
     environmentObject(await environmentsOf(to).archive(first(to))),
   ),
   route("DELETE", "environments/{}", "operate", (to) => environmentsOf(to).delete(first(to))),
+  route("GET", "environments/{}/work/poll", "write", async (to) => {
+    const { id } = await environmentsOf(to).find(first(to));
+    const signal = AbortSignal.any([to.given.gone, to.given.stopping]);
+    const work = await pollWork(to.caller.engine, id, to.given.query, signal);
+    to.given.send(200, work, { "request-id": to.requestId });
+    return undefined;
+  }),
+  route("GET", "environments/{}/work/{}", "read", (to) => retrieveWork(to.caller.engine, second(to))),
+  route("POST", "environments/{}/work/{}/ack", "write", (to) =>
+    acknowledgeWork(to.caller.engine, second(to)),
+  ),
+  route("POST", "environments/{}/work/{}/heartbeat", "write", heartbeat),
+  route("POST", "environments/{}/work/{}/stop", "write", async (to) =>
+    stopWork(to.caller.engine, second(to), await to.body()),
+  ),
   route("POST", "sessions", "write", openSession),
   route("GET", "sessions", "read", (to) => listSessions(to.caller.engine, to.given.query)),
   route("GET", "sessions/{}", "read", async (to) => sessionObject(await ownSession(to))),
@@ -133,6 +150,18 @@ const routes: readonly Route[] = [
     return pageOf(to, []);
   }),
 ];
+
+/** A heartbeat that another worker's came before is answered with 412 and what is there. */
+async function heartbeat(to: RouteRequest): Promise<Fields | undefined> {
+  const expected = to.given.query.get("expected_last_heartbeat");
+  const { lost, body } = await beatWork(to.caller.engine, second(to), expected);
+  if (!lost) return body;
+  const message = "expected_last_heartbeat does not match: another worker may hold the work";
+  const details = { error_code: "heartbeat_precondition_failed", current_state: body };
+  const error = { type: "heartbeat_precondition_failed_error", message, details };
+  to.given.send(412, { type: "error", error, request_id: to.requestId }, { "request-id": to.requestId });
+  return undefined;
+}
 
 async function ownThread(to: RouteRequest) {
   const session = await ownSession(to);

@@ -40,7 +40,7 @@ interface SessionRecord {
 
 const recordType = "x.claude-agents.session";
 const agentLabel = "claude.agent";
-const environmentLabel = "claude.environment";
+export const environmentLabel = "claude.environment";
 
 /** A session by its full id: no endings, and nothing but sessions. */
 export async function sessionOf(engine: Engine, id: string): Promise<Session> {

@@ -84,7 +84,9 @@ export class SkeinSessionStore {
     const [outer, subpath] = namesOf("append", key);
     if (entries.length === 0) return;
     await this.#inOrder(outer, async () => {
-      const open = await this.#refreshed(outer, await this.#drawers.open(outer));
+      // Known sessions are not looked for again: ids are never reused, and one that is gone rejects.
+      const drawer = this.#open.get(outer)?.drawer ?? (await this.#drawers.open(outer));
+      const open = await this.#refreshed(outer, drawer);
       const added = open.transcripts.newOf(subpath, entries);
       if (added.length === 0) return;
       await open.drawer.append([
@@ -182,7 +184,7 @@ export class SkeinSessionStore {
 
   async #inOrder(outer: string, work: () => Promise<void>): Promise<void> {
     const before = this.#changes.get(outer) ?? Promise.resolve();
-    const change = before.then(() => this.#retried(work));
+    const change = before.then(() => this.#retried(outer, work));
     const settled = change.catch(() => undefined);
     this.#changes.set(outer, settled);
     await change;
@@ -190,11 +192,12 @@ export class SkeinSessionStore {
   }
 
   /** A session that another process deleted meanwhile begins anew. */
-  async #retried(work: () => Promise<void>): Promise<void> {
+  async #retried(outer: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {
       if (!isGone(error)) throw error;
+      this.#open.delete(outer);
       await work();
     }
   }

@@ -98,8 +98,8 @@ test("more of anything never gives an emptier zone", () => {
 
 test("where zones begin in tokens is where they begin", () => {
   assert.deepEqual(zoneTokens(100_000, zoneDefaults), { strainedTokens: 60_000, fullTokens: 85_000 });
-  assert.deepEqual(zoneTokens(1_000_000, zoneDefaults), { strainedTokens: 250_000, fullTokens: 850_000 });
-  assert.deepEqual(zoneTokens(null, zoneDefaults), { strainedTokens: 250_000, fullTokens: null });
+  assert.deepEqual(zoneTokens(1_000_000, zoneDefaults), { strainedTokens: 100_000, fullTokens: 850_000 });
+  assert.deepEqual(zoneTokens(null, zoneDefaults), { strainedTokens: 100_000, fullTokens: null });
   const never = { strained: { share: null, tokens: null, turns: 3 }, full: {} };
   assert.deepEqual(zoneTokens(100_000, never), { strainedTokens: null, fullTokens: null });
   const share = fc.option(fc.double({ min: 0.01, max: 1, noNaN: true }));

@@ -177,14 +177,13 @@ interface StoredNode extends Omit<CompactionNode, "children"> {
 export const countNodes = (nodes: readonly CompactionNode[]): number =>
   nodes.reduce((sum, { children = [] }) => sum + 1 + countNodes(children), 0);
 
-const listedMax = 24;
+const listedMax = 8;
+const listedCharsMax = 48;
 
 /** For a model: the top of the tree, one line each; empty without nodes. */
 export function nodesText(nodes: readonly CompactionNode[]): string {
   if (nodes.length === 0) return "";
-  const lines = nodes
-    .slice(-listedMax)
-    .map(({ id, fromSeq, toSeq, title }) => `- ${id}: ${title} (${fromSeq} to ${toSeq})`);
+  const lines = nodes.slice(-listedMax).map(({ id, title }) => `- ${id}: ${begin(title, listedCharsMax)}`);
   const left = nodes.length - lines.length;
   const more = left === 0 ? [] : [`- and ${left} earlier`];
   return ["Parts of what was replaced; recall with node opens one:", ...more, ...lines].join("\n");

@@ -1,5 +1,7 @@
 /** Zones: how full a context is, and how old. Pure; the loop writes `zone.crossed` when the zone changes. */
 
+import type { ZoneSignal } from "./signal.ts";
+
 export type Zone = "smart" | "strained" | "full";
 
 /**
@@ -10,6 +12,8 @@ export interface ZoneMeasure {
   readonly windowTokens: number;
   readonly turns: number;
   readonly ageMs: number;
+  /** What else is wrong with it; any of these strains it. */
+  readonly signals?: readonly ZoneSignal[];
 }
 
 /** Where a zone begins. Any one of these is enough; absent or null does not count. */
@@ -27,16 +31,17 @@ export interface ZoneThresholds {
 }
 
 /**
- * Models get worse well before the context window ends; in large windows the absolute length matters. Turns
- * and age alone never make a context full, because it may still have room.
+ * Models get worse well before the context window ends; in large windows the absolute length matters: 120,000
+ * tokens strain any model. Turns, age and signals alone never make a context full, because it may still have
+ * room.
  */
 export const zoneDefaults = {
-  strained: { share: 0.6, tokens: 250_000, turns: 200, ageMs: 14 * 86_400_000 },
+  strained: { share: 0.6, tokens: 100_000, turns: 200, ageMs: 14 * 86_400_000 },
   full: { share: 0.85 },
 } as const satisfies ZoneThresholds;
 
-/** The thresholds that a context can cross. */
-export type ZoneCause = "share" | "tokens" | "turns" | "age";
+/** The thresholds that a context can cross, and the signals that it can give. */
+export type ZoneCause = "share" | "tokens" | "turns" | "age" | ZoneSignal;
 
 /** A zone, the thresholds that caused it, and the measured values. This is the body of `zone.crossed`. */
 export interface ZoneReading extends ZoneMeasure {
@@ -44,9 +49,13 @@ export interface ZoneReading extends ZoneMeasure {
   readonly by: readonly ZoneCause[];
 }
 
-export function readZone(measure: ZoneMeasure, thresholds: ZoneThresholds = zoneDefaults): ZoneReading {
+export function readZone(
+  { signals = [], ...measure }: ZoneMeasure,
+  thresholds: ZoneThresholds = zoneDefaults,
+): ZoneReading {
   for (const zone of ["full", "strained"] as const) {
-    const by = zoneCauses(measure, thresholds[zone]);
+    const crossed = zoneCauses(measure, thresholds[zone]);
+    const by = zone === "strained" || crossed.length > 0 ? [...crossed, ...signals] : crossed;
     if (by.length > 0) return { zone, by, ...measure };
   }
   return { zone: "smart", by: [], ...measure };
@@ -96,6 +105,10 @@ const phrases: Readonly<Record<ZoneCause, (measure: ZoneMeasure) => string>> = {
   tokens: ({ tokens }) => `it has ${grouped(tokens)} tokens`,
   turns: ({ turns }) => `it is ${grouped(turns)} turns long`,
   age: ({ ageMs }) => `it is ${age(ageMs)} old`,
+  "repeated-failure": () => "the same call fails again and again",
+  reread: () => "the same is read again and again",
+  contradiction: () => "a decision was recorded with two values",
+  drift: () => "the last inputs look like another task",
 };
 
 /**
@@ -104,7 +117,7 @@ const phrases: Readonly<Record<ZoneCause, (measure: ZoneMeasure) => string>> = {
  */
 export function zoneReasons(crossed: Readonly<Record<string, unknown>>): string[] {
   const { by } = crossed;
-  const number = (name: keyof ZoneMeasure): number => Number(crossed[name] ?? 0);
+  const number = (name: Exclude<keyof ZoneMeasure, "signals">): number => Number(crossed[name] ?? 0);
   const measure: ZoneMeasure = {
     tokens: number("tokens"),
     windowTokens: number("windowTokens"),

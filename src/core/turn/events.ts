@@ -270,7 +270,8 @@ export const turnEvents = {
       tokens: Count,
       windowTokens: Count,
       /**
-       * The thresholds that caused it: `share` of the context window, `tokens`, `turns`, `age`. Since 0.5.
+       * The thresholds that caused it: `share` of the context window, `tokens`, `turns`, `age`; and signals:
+       * `repeated-failure`, `reread`, `contradiction`, `drift`. Since 0.5.
        */
       by: z.array(Word).max(8).optional(),
       /** Since the opening or the last compaction. */

@@ -12,6 +12,7 @@ import { costOf } from "../../core/budget/price.ts";
 import type { Amounts, State } from "../../core/state.ts";
 import { corrected } from "../../core/context/token-count.ts";
 import type { Planning } from "../../core/context/plan.ts";
+import { readSignals } from "../../core/context/signal.ts";
 import { readZone } from "../../core/context/zone.ts";
 import { ModelError, type ModelAnswer, type ModelFacts } from "../../model/port.ts";
 import { storeAnswer } from "./store-answer.ts";
@@ -191,7 +192,7 @@ async function respond(
       for (const [number, call] of calls.entries()) {
         judged.push(await judge(step, state, call, wrong.get(places[number] ?? -1)));
       }
-      const zone = zoneNow(step, state, usage.inputTokens + usage.outputTokens);
+      const zone = zoneNow(step, state, measured, usage.inputTokens + usage.outputTokens);
       const { finish } = answer;
       return {
         do: "respond",
@@ -240,12 +241,18 @@ async function judge(
   return { ...call, verdict: "ask", command };
 }
 
-function zoneNow({ deps, runContext }: StepWorld, state: State, tokens: number): ZoneChange {
+function zoneNow(
+  { deps, runContext }: StepWorld,
+  state: State,
+  { context }: MeasuredContext,
+  tokens: number,
+): ZoneChange {
   const { windowTokens } = runContext.model.facts;
   const { contextFrom, lastTurn } = state.standing;
   const turns = lastTurn - contextFrom.turn;
   const ageMs = Math.max(0, deps.world.now() - contextFrom.at);
-  return readZone({ tokens, windowTokens, turns, ageMs }, runContext.rules.zones);
+  const signals = readSignals(context.parts, (tool) => runContext.tools.get(tool)?.effect === "read");
+  return readZone({ tokens, windowTokens, turns, ageMs, signals }, runContext.rules.zones);
 }
 
 /** Counts for a provider that reports no usage. */

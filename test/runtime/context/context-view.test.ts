@@ -55,7 +55,7 @@ test("of a model that is not known here, only what is set in tokens begins anywh
     { windowTokens, zones },
     {
       windowTokens: null,
-      zones: { strainedTokens: 250_000, fullTokens: null },
+      zones: { strainedTokens: 100_000, fullTokens: null },
     },
   );
 });

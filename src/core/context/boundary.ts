@@ -3,6 +3,7 @@
  */
 import { firstKinds, isBuiltInKind, isSettled, itemKinds } from "../item/kind.ts";
 import type { ItemRef, Overlay } from "../state.ts";
+import { nodesIn, nodesText } from "../compaction/tree.ts";
 import { text } from "./block.ts";
 import type { UserBlock } from "./part.ts";
 import { field, put, type ContextSource, type Sheet } from "./source.ts";
@@ -23,8 +24,11 @@ export function summaryBlocks({ events, objectiveSeq }: ContextSource, overlay: 
   const summary = field(content, "summary");
   const said = content === undefined ? gap("the summary of what came before") : summary;
   const words = typeof said === "string" && !isBlank(said) ? said : "(There is no summary.)";
+  // No record that was written before renderer 2 has a tree.
+  const tree = nodesText(nodesIn(content));
   return [
     text(`[Everything so far was replaced by this summary. The log keeps it; recall reads it.]\n\n${words}`),
+    ...(tree === "" ? [] : [text(tree)]),
     ...(objectiveSeq === 1 ? [] : [text(objectiveText(events.get(objectiveSeq)?.content))]),
   ];
 }

@@ -3,6 +3,7 @@ import type { Command } from "../../core/command.ts";
 import type { CountedUsage, ZoneChange } from "../../core/turn/commands.ts";
 import { itemKey } from "../../core/item/fold.ts";
 import type { Cut } from "../../core/compaction/plan.ts";
+import { nodesText, type CompactionNode } from "../../core/compaction/tree.ts";
 import type { FoundItem } from "../../core/compaction/prompt.ts";
 import { itemText } from "../../core/context/boundary.ts";
 import { shareTokens, tierShares } from "../../core/context/tiers.ts";
@@ -48,12 +49,16 @@ export async function recordSummary(
   const made = await completeSummary(step, survey, cut, { summary: replacement.summary, items });
   const listed = replacement.carried(made.summary);
   const bare = replacement.carried(replacement.summary);
-  const after = async (text: string): Promise<number> =>
-    Math.ceil(survey.frameTokens + (await boundaryTokens(step, survey, text, items)) + cut.keptTokens);
+  const after = async (text: string, nodes: readonly CompactionNode[]): Promise<number> => {
+    const boundary = await boundaryTokens(step, survey, `${text}\n${nodesText(nodes)}`, items);
+    return Math.ceil(survey.frameTokens + boundary + cut.keptTokens);
+  };
   // What the summary leaves out is listed in it if that gains anything; the record names it in any case.
-  const isListed = listed !== bare && (await after(listed)) < tokensBefore;
+  const isListed = listed !== bare && (await after(listed, made.nodes)) < tokensBefore;
   const summary = isListed ? listed : bare;
-  const tokensAfter = await after(summary);
+  // The context lists the tree: one of a short range is not worth that.
+  const nodes = (await after(summary, made.nodes)) < tokensBefore ? made.nodes : [];
+  const tokensAfter = await after(summary, nodes);
   if (tokensAfter >= tokensBefore) return false;
   let isDone = true;
   let isHeard = true;
@@ -77,7 +82,7 @@ export async function recordSummary(
         tokensBefore,
         tokensAfter,
         summary,
-        nodes: made.nodes,
+        nodes,
         missing: made.missing,
         ...paidBy(by, isHeard),
         ...(items.length === 0 ? {} : { items: items.map((item) => ({ do: "record", ...item }) as const) }),

@@ -70,7 +70,15 @@ suite("the first minutes", { skip }, () => {
       "nothing is removed before it is confirmed",
     );
     await page.getByRole("button", { name: /^Remove \d+ sessions$/ }).click();
-    await page.getByRole("heading", { name: "No sessions yet" }).waitFor({ timeout: 60_000 });
+    const none = page.getByRole("heading", { name: "No sessions yet" });
+    // Once it did not come within a minute: whether sessions are left or the list is old tells why.
+    await none.waitFor({ timeout: 60_000 }).catch(async (cause: unknown) => {
+      const left = (await empty.engine.sessions({})).rows.map(
+        ({ session, status }) => `${session} ${status}`,
+      );
+      const seen = await page.locator("body").innerText();
+      throw new Error(`sessions left: ${left.join()}; said: ${shown.said.join()}; seen: ${seen}`, { cause });
+    });
     assert.equal((await empty.engine.sessions({})).rows.length, 0);
     shown.calm();
   });

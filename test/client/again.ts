@@ -61,6 +61,7 @@ export const table: Readonly<Record<string, Row>> = {
   "transfer/history-use.test.ts": "reads transcripts in its process",
   "transfer/signed-bundle.test.ts": all,
   "turn/permission.test.ts": all,
+  "turn/uncompress.test.ts": all,
   "turn/tool-ledger.test.ts": driven,
   "trigger/folder-tree.test.ts": inside,
   "govern/import-review.test.ts": all,

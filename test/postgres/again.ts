@@ -80,6 +80,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/context/context-reader.test.ts": generated,
   "runtime/context/context-view.test.ts": ofModels,
   "runtime/context/pin.test.ts": ofModels,
+  "runtime/turn/uncompress.test.ts": ofModels,
   "runtime/context/grow.test.ts": ofModels,
   "runtime/context/retrieve.test.ts": 2,
   "runtime/read/cost-surfaces.test.ts": 4,

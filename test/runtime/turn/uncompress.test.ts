@@ -9,8 +9,11 @@ const answering = small(
   (call) => (isPrompt(call) ? "It went on." : "Answered at length. ".repeat(12)),
   8_000,
 );
+/** Without what an input is about, which is brought in again from what was compacted. */
 const shownBy = async (session: Session): Promise<string> =>
-  textsOf((await session.context()).parts).join("\n");
+  textsOf((await session.context()).parts)
+    .join("\n")
+    .replaceAll(/\[Brought in from [^]*?End of what was brought in\.\]/g, "");
 
 /** The numbers of the questions that stand in the context as inputs, not as something brought in. */
 const askedIn = async (session: Session): Promise<number[]> =>

@@ -13,6 +13,7 @@ const parts: Readonly<Record<string, () => Promise<Measure[]>>> = {
   pick: async () => (await import("./pick.ts")).benchPick(),
   step: async () => (await import("./step.ts")).benchStep(),
   drive: async () => (await import("./drive.ts")).benchDrive(),
+  retrieve: async () => (await import("./retrieve.ts")).benchRetrieve(),
   merge: async () => (await import("./merge.ts")).benchMerge(),
   memory: async () => (await import("./memory.ts")).benchMemory(),
   context: async () => (await import("./context.ts")).benchContext(),

@@ -9,6 +9,7 @@ import type { Signer } from "./runtime/transfer/bundle.ts";
 import { Engine } from "./runtime/engine/engine.ts";
 import { learnKeys, openRedactor, type SecretsOptions } from "./runtime/log/redact.ts";
 import { realWorld, type World } from "./runtime/world.ts";
+import type { EmbeddingModelInstance } from "./model/embedding-model-instance.ts";
 import type { LanguageModelInstance } from "./model/language-model-instance.ts";
 import type { ModelConfig } from "./model/model-config.ts";
 import type { Models } from "./model/port.ts";
@@ -38,6 +39,8 @@ export interface OpenEngineOptions {
   readonly models?: ModelConfig | Models;
   /** Models of the AI SDK, of any provider. The first one is the default, unless `models` names another. */
   readonly languageModels?: readonly LanguageModelInstance[];
+  /** An embedding model of the AI SDK: what an input is about is then ranked by words and by meaning. */
+  readonly embeddingModel?: EmbeddingModelInstance;
   /** Tools of your own, which sessions use that bind them: `{ kind: "tool", name }`. */
   readonly tools?: readonly OuterTool[];
   /** Where keys and secrets are looked up; by default the environment of the process. */
@@ -64,7 +67,15 @@ export interface OpenEngineOptions {
  */
 export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const known = ["store", "durability", "create", "actor", "lockWaitMs", "models", "tools", "env", "holder"];
-  checkOptions("openEngine", options, [...known, "leaseMs", "secrets", "tenant", "sign", "languageModels"]);
+  checkOptions("openEngine", options, [
+    ...known,
+    "leaseMs",
+    "secrets",
+    "tenant",
+    "sign",
+    "languageModels",
+    "embeddingModel",
+  ]);
   const env = options.env ?? process.env;
   const redactor = openRedactor(options.secrets);
   const world = { ...realWorld(), secret: (name: string) => env[name], redactor };
@@ -152,7 +163,7 @@ function checkRun({ leaseMs, tools = [] }: OpenEngineOptions): void {
 
 /** Loaded when the first session runs: providers' libraries take a while. */
 async function loadModels(
-  { models: given = {}, languageModels: instances = [] }: OpenEngineOptions,
+  { models: given = {}, languageModels: instances = [], embeddingModel: embedding }: OpenEngineOptions,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<Models> {
   if (typeof given !== "object" || given === null) {
@@ -162,14 +173,17 @@ async function loadModels(
   }
   if (!Array.isArray(instances))
     throw new SkeinError("invalid", "openEngine: languageModels: expected an array of models");
-  if ("byDefault" in given) return given;
+  if ("byDefault" in given) {
+    if (embedding === undefined) return given;
+    return { ...given, embedder: (await import("./model/embedding.ts")).embedderOf(embedding) };
+  }
   const [{ makeModels }, { parseModelConfig }, { offlineModel }] = await Promise.all([
     import("./model/models.ts"),
     import("./model/model-config.ts"),
     import("./model/offline.ts"),
   ]);
   const config = parseModelConfig(JSON.stringify(given), "openEngine: models", env);
-  return makeModels({ env, config, offline: offlineModel(), instances });
+  return makeModels({ env, config, offline: offlineModel(), instances, embedding });
 }
 
 function checkStore(store: unknown): Store | LogStore {
@@ -193,6 +207,7 @@ export type { Binding, Permission } from "./core/tool/commands.ts";
 export type { TriggerSpec } from "./core/trigger/trigger.ts";
 export type { AppendRecord } from "./core/turn/commands.ts";
 export type { AgentDefinition } from "./core/workspace/agent.ts";
+export type { EmbeddingModelInstance } from "./model/embedding-model-instance.ts";
 export type { LanguageModelInstance } from "./model/language-model-instance.ts";
 export type { ModelConfig } from "./model/model-config.ts";
 export type { ClearOptions } from "./runtime/branch/clear.ts";

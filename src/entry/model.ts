@@ -26,6 +26,7 @@ export type {
   ModelListing,
   ModelPrice,
   ModelProgress,
+  Embedder,
   Models,
   TokenUsage,
 } from "../model/port.ts";

@@ -4,6 +4,7 @@
  *
  *     {
  *       "model": "ollama/llama3",
+ *       "embeddingModel": "ollama/nomic-embed-text",
  *       "providers": { "ollama": { "url": "http://localhost:11434/v1" }, "openai": { "key": "sk-…" } },
  *       "models": {
  *         "ollama/llama3": {
@@ -51,6 +52,10 @@ const ProviderSchema = z.strictObject({
 
 const ConfigSchema = z.strictObject({
   model: z.string().optional(),
+  embeddingModel: z
+    .string()
+    .regex(/^[^/\s]{1,64}\/\S{1,128}$/, "expected provider/model")
+    .optional(),
   providers: z.record(z.string().regex(/^[a-z0-9][a-z0-9-]*$/), ProviderSchema).optional(),
   models: z.record(z.string().regex(/^[^/\s]+\/\S+$/), FactsSchema).optional(),
 });

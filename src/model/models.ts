@@ -5,6 +5,9 @@
 import { nearest, SkeinError } from "../core/error.ts";
 import { aiSdkModel } from "./ai-sdk.ts";
 import { asLanguageModelV4, instancesByName, wireOf } from "./instance.ts";
+import { embedderOf, makeEmbedder } from "./embedding.ts";
+import type { EmbeddingModelInstance } from "./embedding-model-instance.ts";
+import { loadEmbeddingModel } from "./provider.ts";
 import type { LanguageModelInstance } from "./language-model-instance.ts";
 import { builtInProviders, hasAddress, providerHint, variablePrefix } from "./model-config.ts";
 import type { BuiltInProvider, ConfiguredFacts, ModelConfig } from "./model-config.ts";
@@ -20,9 +23,12 @@ export interface ModelsOptions {
   readonly offline: Model;
   /** Models of the AI SDK. The first one is the default. */
   readonly instances?: readonly LanguageModelInstance[];
+  /** An embedding model of the AI SDK; else the configured one, if any. */
+  readonly embedding?: EmbeddingModelInstance | undefined;
 }
 
-export function makeModels({ env, config = {}, offline, instances = [] }: ModelsOptions): Models {
+export function makeModels(options: ModelsOptions): Models {
+  const { env, config = {}, offline, instances = [] } = options;
   const given = instancesByName(instances);
   const providers = new Map(providersOf(env, config).map((provider) => [provider.name, provider]));
   const known = [...providers.keys(), "offline"];
@@ -79,7 +85,37 @@ export function makeModels({ env, config = {}, offline, instances = [] }: Models
       config.model ?? [...given.keys()][0] ?? (ready === undefined ? offline.name : catalog.defaults[ready]),
     model,
     list: () => [...listed.map(listing), ...servers],
+    ...embedding(options, providerOf),
   };
+}
+
+/** The embedder that is given or configured. */
+function embedding(
+  { config = {}, embedding: given }: ModelsOptions,
+  providerOf: (name: string) => Provider | undefined,
+): Pick<Models, "embedder"> {
+  if (given !== undefined) return { embedder: embedderOf(given) };
+  const name = config.embeddingModel;
+  if (name === undefined) return {};
+  const load = async (): Promise<EmbeddingModelInstance> => {
+    const at = name.indexOf("/");
+    const provider = providerOf(name.slice(0, at));
+    if (provider === undefined || provider.missing !== null) {
+      const hint = provider?.missing ?? "configure its provider";
+      throw new SkeinError("unavailable", `embeddingModel: ${name} cannot be used`, { hint });
+    }
+    const { wire, key } = provider;
+    const modelId = name.slice(at + 1);
+    return loadEmbeddingModel({
+      provider: provider.name,
+      wire,
+      modelId,
+      url: checkedUrl(provider),
+      key,
+      fetch,
+    });
+  };
+  return { embedder: makeEmbedder(name, load) };
 }
 
 interface Provider {

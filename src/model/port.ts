@@ -174,4 +174,14 @@ export interface Models {
   /** Rejects with `invalid` for an unknown provider, with `unavailable` for a missing key. */
   model(name: string): Promise<Model>;
   list(): readonly ModelListing[];
+  /** Ranks by meaning what an input is about; absent: by words alone. */
+  readonly embedder?: Embedder;
+}
+
+/** Turns texts into vectors. */
+export interface Embedder {
+  /** `provider/model`. */
+  readonly name: string;
+  /** One vector for each text, in order. */
+  embed(texts: readonly string[], signal: AbortSignal): Promise<readonly (readonly number[])[]>;
 }

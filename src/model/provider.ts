@@ -1,5 +1,6 @@
 /** The language model of a provider's package, imported on first use. */
-import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { EmbeddingModelV4, LanguageModelV4 } from "@ai-sdk/provider";
+import { SkeinError } from "../core/error.ts";
 import type { ProviderApi } from "./prompt.ts";
 
 export interface LanguageModelOptions {
@@ -32,6 +33,32 @@ export async function loadLanguageModel(options: LanguageModelOptions): Promise<
       const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
       const auth = apiKey === "" ? {} : { apiKey };
       return createOpenAICompatible({ name: options.provider, baseURL, fetch, includeUsage: true, ...auth })(
+        modelId,
+      );
+    }
+  }
+}
+
+/** The embedding model of a provider's package. */
+export async function loadEmbeddingModel(options: LanguageModelOptions): Promise<EmbeddingModelV4> {
+  const { wire, modelId, url: baseURL, key: apiKey = "", fetch } = options;
+  switch (wire) {
+    case "anthropic":
+      throw new SkeinError("invalid", "embeddingModel: anthropic has no embedding models", {
+        hint: 'use another provider, such as "openai/text-embedding-3-small"',
+      });
+    case "openai": {
+      const { createOpenAI } = await import("@ai-sdk/openai");
+      return createOpenAI({ baseURL, apiKey, fetch }).embeddingModel(modelId);
+    }
+    case "google": {
+      const { createGoogle } = await import("@ai-sdk/google");
+      return createGoogle({ baseURL, apiKey, fetch }).embeddingModel(modelId);
+    }
+    case "compatible": {
+      const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
+      const auth = apiKey === "" ? {} : { apiKey };
+      return createOpenAICompatible({ name: options.provider, baseURL, fetch, ...auth }).embeddingModel(
         modelId,
       );
     }

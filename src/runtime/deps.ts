@@ -28,6 +28,7 @@ import type { Levels } from "./trigger/watch-hub.ts";
 import type { SharedTree } from "./trigger/source-file.ts";
 import type { Cache } from "../core/cache.ts";
 import type { MemoryRule } from "../core/memory/memory.ts";
+import type { Vectors } from "./context/vectors.ts";
 import type { RetrievalCache } from "./context/retrieval-index.ts";
 import type { EventCache } from "./read/event-cache.ts";
 
@@ -59,6 +60,7 @@ export interface EngineState {
   readonly queries: QueryLine;
   /** What retrieval keeps between turns. */
   readonly retrieval: RetrievalCache;
+  readonly vectors: Vectors;
   /** The memory rules of sessions, by session and agent. */
   readonly memoryRules: Cache<string, readonly MemoryRule[]>;
   /** Made by the first trigger that needs it. */

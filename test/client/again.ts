@@ -90,6 +90,7 @@ export const table: Readonly<Record<string, Row>> = {
   "context/pin.test.ts": all,
   "context/grow.test.ts": inside,
   "context/retrieve.test.ts": all,
+  "context/vectors.test.ts": "is about what a turn brings into its context",
   "trigger/depend.test.ts": long,
   "branch/diff.test.ts": but({
     "strangers have nothing in common; a long transcript is cut, and says so": driven,

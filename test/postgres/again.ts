@@ -83,6 +83,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/turn/uncompress.test.ts": ofModels,
   "runtime/context/grow.test.ts": ofModels,
   "runtime/context/retrieve.test.ts": 2,
+  "runtime/context/vectors.test.ts": ofModels,
   "runtime/read/cost-surfaces.test.ts": 4,
   "runtime/read/cost.test.ts": generated,
   "runtime/trigger/depend.test.ts": 1,

@@ -2,6 +2,7 @@
  * Executors from the configuration: `{ "executors": { "mine": { "command": ["my-agent", "acp"] } } }`. A
  * session names an executor; only this file decides what is started.
  */
+import { present } from "../../core/present.ts";
 import * as z from "zod";
 import { acpExecutor, type AcpExecutor } from "../../adapter/acp/executor.ts";
 import { executorModel, executorProvider, knownExecutors } from "../../adapter/acp/executor-model.ts";
@@ -57,6 +58,7 @@ export function withExecutors(
   const prefix = `${executorProvider}/`;
   return {
     byDefault: models.byDefault,
+    ...present({ embedder: models.embedder }),
     model: async (name) => (name.startsWith(prefix) ? make(name.slice(prefix.length)) : models.model(name)),
     list: () => [
       ...models.list(),

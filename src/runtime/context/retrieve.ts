@@ -12,6 +12,7 @@ import { boundaryOf } from "../../core/context/source.ts";
 import type { SessionLogEvent } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { wordsOf } from "../../core/memory/words.ts";
+import { fuse, type Fused } from "../../core/rank/hybrid.ts";
 import { outlineOf } from "../../core/rank/outline.ts";
 import { rank, rankIn, type Ranked } from "../../core/rank/rank.ts";
 import { includes } from "../../core/range.ts";
@@ -24,7 +25,8 @@ import { sideBySide } from "../read/content.ts";
 import { freshen, readOne } from "../read/event-cache.ts";
 import { catchUp } from "../read/projection.ts";
 import { nextContext } from "./context-reader.ts";
-import { indexDocument, indexItems } from "./retrieval-index.ts";
+import { indexDocument, indexItems, type ItemWords } from "./retrieval-index.ts";
+import { similaritiesTo, type EmbeddedText } from "./vectors.ts";
 
 export type RetrievedBody = BodyOf<"context.retrieved">;
 
@@ -40,14 +42,18 @@ const entriesMax = 10;
 /** Characters read of an input: its beginning and its end. */
 const queryChars = { head: 6_000, tail: 4_000 } as const;
 /** Words of an input that are looked for in earlier turns, in pairs; and records of each pair. */
-const searchedWordsMax = 6;
+const searchedWordsMax = 4;
 const searchedHitsMax = 8;
+/** Records that are looked at for one input. */
+const searchedTurnsMax = 24;
+/** Texts of one kind that are compared by meaning. */
+const embeddedMax = 2_000;
 /** Steps of 200 records by which the search index catches up for one input. */
 const catchUpStepsMax = 5;
 /** Longer texts of earlier turns are brought in by their best section. */
 const saidCharsMax = 2_000;
 
-interface Found extends Ranked {
+interface Found extends Fused {
   readonly entry: Pick<RetrievedEntry, "kind" | "seq" | "range">;
   readonly event: SessionLogEvent;
 }
@@ -66,30 +72,68 @@ export async function retrieve(
   const seqs = inputs.map(([seq]) => seq);
   const query = await queryOf(deps, session, seqs);
   if (wordsOf(query).length === 0) return null;
-  const turns = await earlierTurns(deps, session, state, query);
+  const ranking: Ranking = { deps, session, state, query, ranker: "bm25", note: null };
   // A plan that is due is made with this input, and chooses items and sections itself.
   const isPlanned = !needsPlan(state, renderer);
   const found = [
-    ...(isPlanned ? await leftOutItems(deps, session, state, query) : []),
-    ...(isPlanned ? await sectionsOf(deps, session, state, query) : []),
-    ...turns.found,
+    ...(isPlanned ? await leftOutItems(ranking) : []),
+    ...(isPlanned ? await sectionsOf(ranking) : []),
+    ...(await earlierTurns(ranking)),
   ];
   if (found.length === 0) return null;
   const shown = await shownText(deps, session, state, settings);
   const entries: RetrievedEntry[] = [];
   const { share, charsPerToken, charsMin, charsMax } = room;
   let left = Math.min(charsMax, Math.max(charsMin, windowTokens * share * charsPerToken));
-  for (const { entry, event, score } of found.toSorted((a, b) => b.score - a.score)) {
+  for (const { entry, event, score, why } of found.toSorted((a, b) => b.score - a.score)) {
     if (entries.length === entriesMax) break;
-    const rough = { ...entry, digest: "", score: Math.round(score * 100) / 100, why: "words" };
+    const rough = { ...entry, digest: "", score: Math.round(score * 100) / 100, why };
     const text = entryText(rough, event);
     if (text.length > left || shown.includes(bareText(text))) continue;
     left -= text.length;
     entries.push({ ...rough, digest: deps.world.digest("", text) });
   }
   if (entries.length === 0) return null;
-  const note = turns.isBehind ? { note: "search-behind" } : {};
-  return { inputs: seqs, entries, ranker: "bm25", ...note };
+  const { ranker, note } = ranking;
+  return { inputs: seqs, entries, ranker, ...(note === null ? {} : { note }) };
+}
+
+/**
+ * Asks the embedding model, if there is one, before the session is locked for the append that needs the
+ * answer: by then the vectors are cached.
+ */
+export async function warmRetrieval(...wanted: Parameters<typeof retrieve>): Promise<void> {
+  const [deps] = wanted;
+  if ((await deps.models?.())?.embedder !== undefined) await retrieve(...wanted);
+}
+
+/** One retrieval. */
+interface Ranking {
+  readonly deps: Deps;
+  readonly session: SessionId;
+  readonly state: State;
+  readonly query: string;
+  ranker: "bm25" | "hybrid";
+  /** What was missing. */
+  note: "search-behind" | "embedding-failed" | null;
+}
+
+/** The relevant ones, by words, and by meaning where there is an embedding model. */
+async function chooseOf(
+  ranking: Ranking,
+  byWords: readonly Ranked[],
+  texts: readonly EmbeddedText[],
+): Promise<readonly Fused[]> {
+  if (texts.length === 0) return [];
+  const { deps, query } = ranking;
+  const similarities = await similaritiesTo(deps, query, texts.slice(0, embeddedMax));
+  if (similarities === "failed") ranking.note = "embedding-failed";
+  else if (similarities !== null) ranking.ranker = "hybrid";
+  const isFused = similarities !== null && similarities !== "failed";
+  const ranked = isFused
+    ? fuse(byWords, similarities)
+    : byWords.map((one): Fused => ({ ...one, why: "words" }));
+  return ranked.filter(({ isRelevant }) => isRelevant).slice(0, entriesMax);
 }
 
 /** Without the line that says where it is from. */
@@ -119,24 +163,40 @@ async function shownText(deps: Deps, session: SessionId, state: State, settings:
 }
 
 /** Items from before the last compaction: it may have left them out. */
-async function leftOutItems(deps: Deps, session: SessionId, state: State, query: string): Promise<Found[]> {
+async function leftOutItems(ranking: Ranking): Promise<Found[]> {
+  const { deps, session, state, query } = ranking;
   const boundary = boundaryOf({ state });
   if (boundary === null) return [];
   const items = new Map([...state.mind.items.entries()].filter(([, { seq }]) => seq <= boundary.seq));
   if (items.size === 0) return [];
+  const read = async (seq: number): Promise<ItemWords | null> => {
+    const event = await readOne(deps, session, seq);
+    const content = event?.content as { value?: unknown; because?: string } | undefined;
+    if (content === undefined) return null;
+    const { value = "", because = "" } = content;
+    return { value: typeof value === "string" ? value : JSON.stringify(value), because };
+  };
   const { relevance } = await indexItems(deps.shared.retrieval, session, items, (refs) =>
-    sideBySide(refs, async ({ seq }) => {
-      const event = await readOne(deps, session, seq);
-      const content = event?.content as { value?: unknown; because?: string } | undefined;
-      if (content === undefined) return null;
-      const { value = "", because = "" } = content;
-      return { value: typeof value === "string" ? value : JSON.stringify(value), because };
-    }),
+    sideBySide(refs, ({ seq }) => read(seq)),
   );
-  return withEvents(deps, session, relevantIn(rankIn(relevance, query)), (seq) => ({ kind: "item", seq }));
+  const texts = [...items.values()].map(({ seq, key, hash }): EmbeddedText => ({
+    id: String(seq),
+    digest: `${hash ?? ""} ${key}`,
+    read: async () => {
+      const words = await read(seq);
+      return words === null ? null : `${key}: ${words.value}`;
+    },
+  }));
+  const chosen = await chooseOf(ranking, rankIn(relevance, query), texts);
+  const found = await sideBySide(chosen, async (one): Promise<Found[]> => {
+    const event = await readOne(deps, session, Number(one.id));
+    return event?.content === undefined ? [] : [{ ...one, entry: { kind: "item", seq: event.seq }, event }];
+  });
+  return found.flat();
 }
 
-async function sectionsOf(deps: Deps, session: SessionId, state: State, query: string): Promise<Found[]> {
+async function sectionsOf(ranking: Ranking): Promise<Found[]> {
+  const { deps, session, state, query } = ranking;
   const found: Found[] = [];
   for (const [digest, { seq }] of state.mind.documents.entries()) {
     const read = async (): Promise<{ text: string; path: string | null } | null> => {
@@ -147,7 +207,16 @@ async function sectionsOf(deps: Deps, session: SessionId, state: State, query: s
     };
     const index = await indexDocument(deps.shared.retrieval, digest, read);
     if (index === null) continue;
-    const relevant = relevantIn(rankIn(index.relevance, query));
+    let whole: string | null | undefined;
+    const texts = index.sections.map(({ from, to }, place): EmbeddedText => ({
+      id: String(place),
+      digest: `${digest} ${place}`,
+      read: async () => {
+        whole ??= (await read())?.text ?? null;
+        return whole?.slice(from, to) ?? null;
+      },
+    }));
+    const relevant = await chooseOf(ranking, rankIn(index.relevance, query), texts);
     if (relevant.length === 0) continue;
     const event = await readOne(deps, session, seq);
     if (event === undefined) continue;
@@ -161,42 +230,21 @@ async function sectionsOf(deps: Deps, session: SessionId, state: State, query: s
   return found;
 }
 
-const relevantIn = (ranked: readonly Ranked[]): readonly Ranked[] =>
-  ranked.filter(({ isRelevant }) => isRelevant).slice(0, entriesMax);
-
-async function withEvents(
-  deps: Deps,
-  session: SessionId,
-  ranked: readonly Ranked[],
-  entryOf: (seq: number) => Found["entry"],
-): Promise<Found[]> {
-  const found: Found[] = [];
-  for (const one of ranked) {
-    const event = await readOne(deps, session, Number(one.id));
-    if (event?.content !== undefined) found.push({ ...one, entry: entryOf(event.seq), event });
-  }
-  return found;
-}
-
 /** What was said in turns before the last compaction, by the store's search. */
-async function earlierTurns(
-  deps: Deps,
-  session: SessionId,
-  state: State,
-  query: string,
-): Promise<{ readonly found: readonly Found[]; readonly isBehind: boolean }> {
+async function earlierTurns(ranking: Ranking): Promise<readonly Found[]> {
+  const { deps, session, state, query } = ranking;
   const boundary = boundaryOf({ state });
-  if (boundary === null) return { found: [], isBehind: false };
+  if (boundary === null) return [];
   const { store, states } = deps;
-  const isCaughtUp = await catchUp(store, states, undefined, catchUpStepsMax);
+  if (!(await catchUp(store, states, undefined, catchUpStepsMax))) ranking.note ??= "search-behind";
   const chain = await ancestry({ store, states }, session, state.seq);
   const seqs = new Set<number>();
-  const searched = searchesFor(query).flatMap((text) => chain.map((log) => ({ text, log })));
-  for (const hits of await sideBySide(searched, ({ text, log }) =>
-    store.search(text, { limit: searchedHitsMax, session: log.session }).then((all) => ({ all, log })),
-  )) {
-    for (const { seq } of hits.all) {
-      if (seq <= hits.log.seq && seq <= boundary.toSeq && !includes(state.mind.lost, seq)) seqs.add(seq);
+  // One after the other: words that are common in the session have enough matches at once.
+  for (const text of searchesFor(query)) {
+    if (seqs.size >= searchedTurnsMax) break;
+    for (const log of chain) {
+      for (const { seq } of await store.search(text, { limit: searchedHitsMax, session: log.session }))
+        if (seq <= log.seq && seq <= boundary.toSeq && !includes(state.mind.lost, seq)) seqs.add(seq);
     }
   }
   const events = await sideBySide(
@@ -210,13 +258,18 @@ async function earlierTurns(
     if (text !== null && text !== "") said.set(String(event.seq), { event, text });
   }
   const candidates = [...said].map(([id, { text }]) => ({ id, title: "", text }));
-  const found = relevantIn(rank(query, candidates)).flatMap((one): Found[] => {
+  const texts = candidates.map(({ id, text }): EmbeddedText => ({
+    id,
+    digest: deps.world.digest("", text),
+    read: async () => text,
+  }));
+  const chosen = await chooseOf(ranking, rank(query, candidates), texts);
+  return chosen.flatMap((one): Found[] => {
     const known = said.get(one.id);
     if (known === undefined) return [];
     const range = bestRange(known.text, query);
     return [{ ...one, entry: { kind: "turn", seq: known.event.seq, ...range }, event: known.event }];
   });
-  return { found, isBehind: !isCaughtUp };
 }
 
 function bestRange(text: string, query: string): { readonly range?: [number, number] } {

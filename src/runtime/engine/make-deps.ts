@@ -8,6 +8,7 @@ import type { Signer } from "../transfer/bundle.ts";
 import type { Deps, EngineState, LateCalls, OpenStore } from "../deps.ts";
 import { makeCache } from "../../core/cache.ts";
 import { makeKeyedMutex } from "../log/keyed-mutex.ts";
+import { makeVectors } from "../context/vectors.ts";
 import { makeRetrievalCache } from "../context/retrieval-index.ts";
 import { makeQueryLine } from "../read/query-queue.ts";
 import { makeLive } from "../turn/live.ts";
@@ -55,6 +56,7 @@ const newEngineState = (): EngineState => ({
   sendOrder: makeKeyedMutex(),
   queries: makeQueryLine(),
   retrieval: makeRetrievalCache(),
+  vectors: makeVectors(),
   memoryRules: makeCache(500),
   spread: null,
   follower: null,

@@ -21,6 +21,7 @@ export async function rebuild(
 ): Promise<RebuildReport> {
   const { store, states } = deps;
   await store.clearDerived();
+  deps.shared.vectors.clear();
   const unreadable: LogId[] = [];
   let records = 0;
   let sessions = 0;

@@ -15,7 +15,7 @@ import { giveUp } from "../message/deliver.ts";
 import { takeDrive, type Drive } from "./drive.ts";
 import type { ExecutorRun } from "./executor-run.ts";
 import { noteLeft } from "./file-changes.ts";
-import { retrieve } from "../context/retrieve.ts";
+import { retrieve, warmRetrieval } from "../context/retrieve.ts";
 import { nextTaken, readWaiting, takenOf } from "../read/inbox.ts";
 import { keepLease } from "./lease-keeper.ts";
 import type { Deps } from "../deps.ts";
@@ -63,6 +63,7 @@ export async function runSession(
   const { signal, admit, prepared = await prepareRun(deps, session), ...lease } = request;
   const { actor } = prepared.agent;
   await using early = admit === undefined ? await gatherEarly(deps, session, prepared) : null;
+  if (early !== null) await warmUp(deps, session, early, prepared.state);
   const followUp = early === null ? undefined : beginEarly(deps, session, prepared, early);
   await using drive = await takeDrive(deps, session, { ...lease, actor, followUp });
   if (admit !== undefined && !(await admit())) return ranOf(drive.latest);
@@ -114,6 +115,18 @@ const beginEarly =
     if (!isSame || !canBeginEarly(deps, state)) return null;
     return { command: await beginCommand(deps, session, runContext, state), actor: runContext.actor };
   };
+
+async function warmUp(
+  deps: Deps,
+  session: SessionId,
+  { model, settings }: RunContext,
+  state: State,
+): Promise<void> {
+  if (deps.models === undefined || model.executor !== undefined) return;
+  const inputs = takenOf(await readWaiting(deps.store, session, state));
+  const { windowTokens } = model.facts;
+  await warmRetrieval(deps, session, state, { inputs, settings, windowTokens });
+}
 
 /** A session without a model is assigned one with its first turn, so that it does not change later. */
 async function beginCommand(
@@ -251,6 +264,7 @@ class Runner {
   async #begin(): Promise<void> {
     await this.#runContext.refresh(this.#step.signal);
     const { session } = this.#drive;
+    await warmUp(this.#deps, session, this.#runContext, this.#drive.latest);
     await this.#drive.change((state) => beginCommand(this.#deps, session, this.#runContext, state));
   }
 

@@ -1,0 +1,127 @@
+/**
+ * Vectors of texts, for ranking by meaning: derived from an embedding model, cached by the digest of the text
+ * while the engine is open, and made again after a rebuild. A provider that fails is left alone for a while;
+ * ranking by words goes on.
+ */
+import { type Cache, makeCache } from "../../core/cache.ts";
+import { similarityOf } from "../../core/rank/hybrid.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { Embedder } from "../../model/port.ts";
+import type { Deps } from "../deps.ts";
+
+export interface Vectors {
+  cache: Cache<string, Float32Array>;
+  /** Until then the provider is not asked again, after a failure. */
+  pausedUntilMs: number;
+  clear(): void;
+}
+
+/** Between 5,000 and 10,000 vectors: up to 60 MB of 1,536 numbers each. */
+export const makeVectors = (): Vectors => ({
+  cache: makeCache(cachedMin),
+  pausedUntilMs: 0,
+  clear() {
+    this.cache = makeCache(cachedMin);
+    this.pausedUntilMs = 0;
+  },
+});
+
+const cachedMin = 5_000;
+
+/** A text by its digest; read only if its vector is missing. */
+export interface EmbeddedText {
+  readonly id: string;
+  readonly digest: string;
+  readonly read: () => Promise<string | null>;
+}
+
+/** New vectors for one input; the rest are made for later ones. */
+const newVectorsMax = 400;
+const textCharsMax = 8_000;
+const embedMs = 8_000;
+const pauseMs = 60_000;
+
+/** By id, from -1 to 1. `failed`: the provider is down, or was a moment ago. Null: there is none. */
+export async function similaritiesTo(
+  deps: Deps,
+  query: string,
+  texts: readonly EmbeddedText[],
+): Promise<ReadonlyMap<string, number> | "failed" | null> {
+  const { embedder } = (await deps.models?.()) ?? {};
+  if (embedder === undefined) return null;
+  const { vectors } = deps.shared;
+  if (deps.world.now() < vectors.pausedUntilMs) return "failed";
+  try {
+    const asked = await inTime(deps, (signal) => queryVector(deps, embedder, query, signal));
+    await inTime(deps, (signal) => addMissing(deps, embedder, texts, signal));
+    const found = new Map<string, number>();
+    for (const { id, digest } of texts) {
+      const vector = vectors.cache.get(keyOf(embedder, digest));
+      if (vector !== undefined) found.set(id, similarityOf(asked, vector));
+    }
+    return found;
+  } catch {
+    // Whatever a provider's library throws: an input must not wait for its ranking.
+    vectors.pausedUntilMs = deps.world.now() + pauseMs;
+    return "failed";
+  }
+}
+
+const keyOf = ({ name }: Embedder, digest: string): string => `${name}\n${digest}`;
+
+async function queryVector(
+  deps: Deps,
+  embedder: Embedder,
+  text: string,
+  signal: AbortSignal,
+): Promise<Float32Array> {
+  const { cache } = deps.shared.vectors;
+  const key = keyOf(embedder, deps.world.digest("", text));
+  const known = cache.get(key);
+  if (known !== undefined) return known;
+  const [made = []] = await embedder.embed([text.slice(0, textCharsMax).toWellFormed()], signal);
+  const vector = Float32Array.from(made);
+  cache.set(key, vector);
+  return vector;
+}
+
+async function addMissing(
+  deps: Deps,
+  embedder: Embedder,
+  texts: readonly EmbeddedText[],
+  signal: AbortSignal,
+): Promise<void> {
+  const { cache } = deps.shared.vectors;
+  const missing = texts
+    .filter(({ digest }) => cache.get(keyOf(embedder, digest)) === undefined)
+    .slice(0, newVectorsMax);
+  const said: { readonly digest: string; readonly text: string }[] = [];
+  for (const { digest, read } of missing) {
+    const text = await read();
+    if (text !== null && text.trim() !== "")
+      said.push({ digest, text: text.slice(0, textCharsMax).toWellFormed() });
+  }
+  if (said.length === 0) return;
+  const made = await embedder.embed(
+    said.map(({ text }) => text),
+    signal,
+  );
+  for (const [place, { digest }] of said.entries())
+    cache.set(keyOf(embedder, digest), Float32Array.from(made[place] ?? []));
+}
+
+/** Also of a provider that ignores its signal. */
+async function inTime<T>({ world }: Deps, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const [stop, done] = [new AbortController(), new AbortController()];
+  const late = world.sleep(embedMs, done.signal).then(() => "late" as const);
+  const working = work(stop.signal).then((value) => ({ value }));
+  try {
+    const first = await Promise.race([working, late]);
+    if (first !== "late") return first.value;
+    working.catch(() => undefined);
+    throw new SkeinError("unavailable", `the embedding model did not answer within ${embedMs} ms`);
+  } finally {
+    done.abort();
+    stop.abort();
+  }
+}

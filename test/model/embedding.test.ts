@@ -1,6 +1,6 @@
 /** Embedding models of a configuration: the provider's package asks the provider's server. */
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { parseModelConfig } from "../../src/model/model-config.ts";
@@ -17,17 +17,17 @@ function configured(config: object, env: Readonly<Record<string, string>> = {}):
 
 test("the configured embedding model is asked at its provider, in batches, with its key", async (t) => {
   const asked: { readonly path: string; readonly key: string; readonly texts: number }[] = [];
-  const server = createServer(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     let text = "";
     for await (const chunk of request) text += String(chunk);
     const { input } = JSON.parse(text) as { readonly input: readonly string[] };
     asked.push({ path: request.url ?? "", key: request.headers.authorization ?? "", texts: input.length });
     const data = input.map((one, index) => ({ object: "embedding", index, embedding: [one.length, 1] }));
+    const usage = { prompt_tokens: 1, total_tokens: 1 };
     response.setHeader("content-type", "application/json");
-    response.end(
-      JSON.stringify({ object: "list", model: "m", data, usage: { prompt_tokens: 1, total_tokens: 1 } }),
-    );
-  });
+    response.end(JSON.stringify({ object: "list", model: "m", data, usage }));
+  };
+  const server = createServer((request, response) => void answer(request, response));
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   t.after(() => server.close());
   const { port } = server.address() as AddressInfo;

@@ -21,7 +21,7 @@ export interface Excerpt {
 export interface ExcerptOptions {
   /** The path of the document: that of code has other sections. */
   readonly path?: string | null;
-  /** How to read the rest: "recall with fromSeq 12". */
+  /** How to read the whole: "recall with fromSeq 12 reads it". */
   readonly readOn: string;
 }
 
@@ -134,7 +134,8 @@ function outlineText(
 ): string {
   // Later parts of a section are read with it.
   const heads = sections.filter(({ level, part }) => level === 0 || part === 1);
-  const head = `[${text.length} characters in ${heads.length} sections; ${readOn} and section reads one]`;
+  const size = `${text.length} characters in ${heads.length} sections`;
+  const head = `[${size}; ${readOn}, with section one of them, with outline their list]`;
   const levels = [...new Set(heads.map(({ level }) => level))].toSorted((a, b) => b - a);
   for (const deepest of levels) {
     const lines = heads.filter(({ level }) => level <= deepest).map(outlineLine);
@@ -153,5 +154,5 @@ function asManyAsFit(lines: readonly string[], charsMax: number): readonly strin
     if (left < 0) break;
     shown.push(line);
   }
-  return [...shown, `- and ${lines.length - shown.length} more; outline lists them`];
+  return [...shown, `- and ${lines.length - shown.length} more`];
 }

@@ -1,6 +1,6 @@
 /** docs/event-catalog.md: the reference of all events, derived from the catalog. */
 import * as z from "zod";
-import { sessionSlices, workspaceCatalog } from "../src/core/catalog.ts";
+import { projectCatalog, sessionSlices, workspaceCatalog } from "../src/core/catalog.ts";
 import type { CatalogEntry } from "../src/core/catalog-entry.ts";
 
 interface Schema {
@@ -38,12 +38,14 @@ Inputs, answers and results of tools consist of blocks:
 `;
 
 export function describeEvents(): string {
-  const sections = Object.entries({ ...sessionSlices, workspace: workspaceCatalog }).map(
-    ([family, events]) => {
-      const rows = Object.entries<CatalogEntry>(events).map(([type, entry]) => describeEvent(type, entry));
-      return `## ${family}\n\n${rows.join("\n")}`;
-    },
-  );
+  const sections = Object.entries({
+    ...sessionSlices,
+    project: projectCatalog,
+    workspace: workspaceCatalog,
+  }).map(([family, events]) => {
+    const rows = Object.entries<CatalogEntry>(events).map(([type, entry]) => describeEvent(type, entry));
+    return `## ${family}\n\n${rows.join("\n")}`;
+  });
   return `${intro}\n\`\`\`ts nocheck\n${blockType()}\n\`\`\`\n\n${sections.join("\n")}`;
 }
 

@@ -63,6 +63,7 @@ const guides: NavGroup = {
     page("docs/permissions.md", "Approvals", "decide which tool calls ask first and answer them"),
     page("docs/files.md", "Files", "rewind, fork and compare the files a session changed"),
     page("docs/costs.md", "Costs", "read what a session costs and which part of it is certain"),
+    page("docs/projects.md", "Projects", "keep work together that takes several sessions"),
     page("docs/memory.md", "Memory", "carry facts and decisions from one session to the next"),
     page(
       "docs/retrieval.md",

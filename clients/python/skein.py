@@ -686,6 +686,8 @@ class TriggerOpen(_TriggerOpen, _TriggerOpenOptional, total=False):
     grant: Sequence[Permission]
     # its limits
     budget: Budget
+    # the project it belongs to; with from, by default its predecessor's
+    project: str
     # further sessions whose handoffs it starts with
     handoffs: Sequence[str]
     # whether it starts with memory of the workspace; by default true
@@ -741,6 +743,62 @@ class TicketRow(TypedDict):
     title: str
     status: str
     session: Optional[str]
+
+
+class ProjectSummaryHead(TypedDict):
+    seq: int
+    hash: str
+
+
+class ProjectSummary(TypedDict):
+    project: str
+    objective: Optional[str]
+    name: Optional[str]
+    status: Literal["open", "closed", "archived"]
+    outcome: Optional[Literal["completed", "cancelled", "failed"]]
+    openedAt: int
+    activeAt: int
+    sessions: int
+    items: int
+    notes: int
+    head: ProjectSummaryHead
+
+
+class ProjectViewItem(TypedDict):
+    kind: str
+    key: str
+    status: Optional[str]
+    seq: int
+    at: int
+    actor: str
+    origin: Optional[SessionRowParent]
+    value: Any
+    because: Optional[str]
+    erased: bool
+
+
+class ProjectViewJournal(TypedDict):
+    seq: int
+    at: int
+    actor: str
+    session: Optional[str]
+    text: Optional[str]
+
+
+class ProjectView(TypedDict):
+    project: str
+    objective: Optional[str]
+    name: Optional[str]
+    status: Literal["open", "closed", "archived"]
+    outcome: Optional[Literal["completed", "cancelled", "failed"]]
+    openedAt: int
+    activeAt: int
+    head: ProjectSummaryHead
+    instructions: Optional[str]
+    constraints: List[str]
+    sessions: List[str]
+    items: List[ProjectViewItem]
+    journal: List[ProjectViewJournal]
 
 
 class ApprovalsResultCommand(TypedDict):
@@ -1509,6 +1567,36 @@ _OPERATIONS: Dict[str, _Operation] = {
     "engine.tickets": _Operation("POST", "/v1/tickets",
         takes="json",
     ),
+    "engine.openProject": _Operation("POST", "/v1/open-project",
+        takes="json",
+    ),
+    "engine.projects": _Operation("GET", "/v1/projects",
+        takes="query",
+        forms={"status": "text"},
+    ),
+    "engine.project": _Operation("GET", "/v1/project",
+        takes="query",
+        forms={"project": "text"},
+    ),
+    "engine.recordInProject": _Operation("POST", "/v1/record-in-project",
+        takes="json",
+        nullable=("value",),
+    ),
+    "engine.retractInProject": _Operation("POST", "/v1/retract-in-project",
+        takes="json",
+    ),
+    "engine.noteInProject": _Operation("POST", "/v1/note-in-project",
+        takes="json",
+    ),
+    "engine.closeProject": _Operation("POST", "/v1/close-project",
+        takes="json",
+    ),
+    "engine.reopenProject": _Operation("POST", "/v1/reopen-project",
+        takes="json",
+    ),
+    "engine.archiveProject": _Operation("POST", "/v1/archive-project",
+        takes="json",
+    ),
     "engine.approvals": _Operation("GET", "/v1/approvals",
         takes="query",
     ),
@@ -1543,7 +1631,7 @@ _OPERATIONS: Dict[str, _Operation] = {
     ),
     "engine.cost": _Operation("GET", "/v1/cost",
         takes="query",
-        forms={"by": "text", "session": "text"},
+        forms={"by": "text", "session": "text", "project": "text"},
     ),
     "engine.query": _Operation("POST", "/v1/query",
         takes="json",
@@ -2799,6 +2887,7 @@ class Client(_ClientBase):
         grant: Optional[Sequence[Permission]] = None,
         budget: Optional[Budget] = None,
         from_: Optional[str] = None,
+        project: Optional[str] = None,
         handoffs: Optional[Sequence[str]] = None,
         memory: Optional[bool] = None,
         wake: Optional[Sequence[Wake]] = None,
@@ -2826,6 +2915,7 @@ class Client(_ClientBase):
                 "grant": grant,
                 "budget": budget,
                 "from": from_,
+                "project": project,
                 "handoffs": handoffs,
                 "memory": memory,
                 "wake": wake,
@@ -3391,6 +3481,191 @@ class Client(_ClientBase):
             timeout=timeout,
         ))
 
+    def open_project(
+        self,
+        *,
+        objective: str,
+        name: Optional[str] = None,
+        instructions: Optional[str] = None,
+        constraints: Optional[Sequence[str]] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectSummary:
+        """Opens a project: an objective that several sessions share, with instructions, constraints, items
+        and a journal. A session joins it when it is opened with project.
+        """
+        return cast("ProjectSummary", self._call(
+            "engine.openProject",
+            {
+                "objective": objective,
+                "name": name,
+                "instructions": instructions,
+                "constraints": constraints,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    def projects(
+        self,
+        *,
+        status: Optional[Literal["open", "closed", "archived"]] = None,
+        timeout: Optional[float] = None,
+    ) -> List[ProjectSummary]:
+        """The projects of the workspace, the most recently active first."""
+        return cast("List[ProjectSummary]", self._call(
+            "engine.projects",
+            {
+                "status": status,
+            },
+            timeout=timeout,
+        ))
+
+    def project(
+        self,
+        project: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> ProjectView:
+        """A project with its items, the end of its journal, and its sessions."""
+        return cast("ProjectView", self._call(
+            "engine.project",
+            {
+                "project": project,
+            },
+            timeout=timeout,
+        ))
+
+    def record_in_project(
+        self,
+        project: str,
+        *,
+        kind: str,
+        key: str,
+        value: Any,
+        because: Optional[str] = None,
+        status: Optional[Literal["open", "done", "dropped", "supported", "rejected"]] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectSummary:
+        """Sets an item of the project: every session that is opened in it later starts with it."""
+        return cast("ProjectSummary", self._call(
+            "engine.recordInProject",
+            {
+                "project": project,
+                "kind": kind,
+                "key": key,
+                "value": value,
+                "because": because,
+                "status": status,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    def retract_in_project(
+        self,
+        project: str,
+        *,
+        kind: str,
+        key: str,
+        because: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectSummary:
+        """Retracts an item of the project."""
+        return cast("ProjectSummary", self._call(
+            "engine.retractInProject",
+            {
+                "project": project,
+                "kind": kind,
+                "key": key,
+                "because": because,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    def note_in_project(
+        self,
+        project: str,
+        *,
+        text: str,
+        session: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectSummary:
+        """Adds an entry to the journal of the project: what was done, what comes next."""
+        return cast("ProjectSummary", self._call(
+            "engine.noteInProject",
+            {
+                "project": project,
+                "text": text,
+                "session": session,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    def close_project(
+        self,
+        project: str,
+        *,
+        outcome: Optional[Literal["completed", "cancelled", "failed"]] = None,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectSummary:
+        """Closes the project. Its sessions go on; no other may join."""
+        return cast("ProjectSummary", self._call(
+            "engine.closeProject",
+            {
+                "project": project,
+                "outcome": outcome,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    def reopen_project(
+        self,
+        project: str,
+        *,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectSummary:
+        """Opens a closed or archived project again."""
+        return cast("ProjectSummary", self._call(
+            "engine.reopenProject",
+            {
+                "project": project,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    def archive_project(
+        self,
+        project: str,
+        *,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectSummary:
+        """Makes a closed project read-only."""
+        return cast("ProjectSummary", self._call(
+            "engine.archiveProject",
+            {
+                "project": project,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
     def approvals(
         self,
         *,
@@ -3583,6 +3858,7 @@ class Client(_ClientBase):
         by: Optional[str] = None,
         session: Optional[str] = None,
         family: Optional[bool] = None,
+        project: Optional[str] = None,
         since: Optional[int] = None,
         until: Optional[int] = None,
         daily: Optional[bool] = None,
@@ -3595,6 +3871,7 @@ class Client(_ClientBase):
                 "by": by,
                 "session": session,
                 "family": family,
+                "project": project,
                 "since": since,
                 "until": until,
                 "daily": daily,
@@ -5464,6 +5741,7 @@ class AsyncClient(_AsyncClientBase):
         grant: Optional[Sequence[Permission]] = None,
         budget: Optional[Budget] = None,
         from_: Optional[str] = None,
+        project: Optional[str] = None,
         handoffs: Optional[Sequence[str]] = None,
         memory: Optional[bool] = None,
         wake: Optional[Sequence[Wake]] = None,
@@ -5491,6 +5769,7 @@ class AsyncClient(_AsyncClientBase):
                 "grant": grant,
                 "budget": budget,
                 "from": from_,
+                "project": project,
                 "handoffs": handoffs,
                 "memory": memory,
                 "wake": wake,
@@ -6056,6 +6335,191 @@ class AsyncClient(_AsyncClientBase):
             timeout=timeout,
         ))
 
+    async def open_project(
+        self,
+        *,
+        objective: str,
+        name: Optional[str] = None,
+        instructions: Optional[str] = None,
+        constraints: Optional[Sequence[str]] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectSummary:
+        """Opens a project: an objective that several sessions share, with instructions, constraints, items
+        and a journal. A session joins it when it is opened with project.
+        """
+        return cast("ProjectSummary", await self._call(
+            "engine.openProject",
+            {
+                "objective": objective,
+                "name": name,
+                "instructions": instructions,
+                "constraints": constraints,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    async def projects(
+        self,
+        *,
+        status: Optional[Literal["open", "closed", "archived"]] = None,
+        timeout: Optional[float] = None,
+    ) -> List[ProjectSummary]:
+        """The projects of the workspace, the most recently active first."""
+        return cast("List[ProjectSummary]", await self._call(
+            "engine.projects",
+            {
+                "status": status,
+            },
+            timeout=timeout,
+        ))
+
+    async def project(
+        self,
+        project: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> ProjectView:
+        """A project with its items, the end of its journal, and its sessions."""
+        return cast("ProjectView", await self._call(
+            "engine.project",
+            {
+                "project": project,
+            },
+            timeout=timeout,
+        ))
+
+    async def record_in_project(
+        self,
+        project: str,
+        *,
+        kind: str,
+        key: str,
+        value: Any,
+        because: Optional[str] = None,
+        status: Optional[Literal["open", "done", "dropped", "supported", "rejected"]] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectSummary:
+        """Sets an item of the project: every session that is opened in it later starts with it."""
+        return cast("ProjectSummary", await self._call(
+            "engine.recordInProject",
+            {
+                "project": project,
+                "kind": kind,
+                "key": key,
+                "value": value,
+                "because": because,
+                "status": status,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    async def retract_in_project(
+        self,
+        project: str,
+        *,
+        kind: str,
+        key: str,
+        because: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectSummary:
+        """Retracts an item of the project."""
+        return cast("ProjectSummary", await self._call(
+            "engine.retractInProject",
+            {
+                "project": project,
+                "kind": kind,
+                "key": key,
+                "because": because,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    async def note_in_project(
+        self,
+        project: str,
+        *,
+        text: str,
+        session: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectSummary:
+        """Adds an entry to the journal of the project: what was done, what comes next."""
+        return cast("ProjectSummary", await self._call(
+            "engine.noteInProject",
+            {
+                "project": project,
+                "text": text,
+                "session": session,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    async def close_project(
+        self,
+        project: str,
+        *,
+        outcome: Optional[Literal["completed", "cancelled", "failed"]] = None,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectSummary:
+        """Closes the project. Its sessions go on; no other may join."""
+        return cast("ProjectSummary", await self._call(
+            "engine.closeProject",
+            {
+                "project": project,
+                "outcome": outcome,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    async def reopen_project(
+        self,
+        project: str,
+        *,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectSummary:
+        """Opens a closed or archived project again."""
+        return cast("ProjectSummary", await self._call(
+            "engine.reopenProject",
+            {
+                "project": project,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    async def archive_project(
+        self,
+        project: str,
+        *,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectSummary:
+        """Makes a closed project read-only."""
+        return cast("ProjectSummary", await self._call(
+            "engine.archiveProject",
+            {
+                "project": project,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
     async def approvals(
         self,
         *,
@@ -6248,6 +6712,7 @@ class AsyncClient(_AsyncClientBase):
         by: Optional[str] = None,
         session: Optional[str] = None,
         family: Optional[bool] = None,
+        project: Optional[str] = None,
         since: Optional[int] = None,
         until: Optional[int] = None,
         daily: Optional[bool] = None,
@@ -6260,6 +6725,7 @@ class AsyncClient(_AsyncClientBase):
                 "by": by,
                 "session": session,
                 "family": family,
+                "project": project,
                 "since": since,
                 "until": until,
                 "daily": daily,

@@ -1,6 +1,7 @@
 /** Results: loose, so that an older client reads what a newer server adds. */
 import { Count, Json, Millis, Seq, Sha256 } from "../core/schema.ts";
 import * as z from "zod";
+import { projectOutcomes, projectStatuses } from "../core/project/project.ts";
 import { once } from "../core/cache.ts";
 import { statuses } from "../core/session/lifecycle.ts";
 
@@ -10,7 +11,8 @@ export const Text = z.string();
 export const MaybeText = z.string().nullable();
 export const Flag = z.boolean();
 export const SessionId = z.string().regex(/^ses_[0-9a-z]{26}$/);
-const LogId = z.string().regex(/^(ses|wsp)_[0-9a-z]{26}$/);
+const LogId = z.string().regex(/^(ses|wsp|prj)_[0-9a-z]{26}$/);
+const ProjectId = z.string().regex(/^prj_[0-9a-z]{26}$/);
 const Status = z.enum(statuses);
 const Place = once(() => z.looseObject({ session: SessionId, seq: Count }));
 
@@ -261,6 +263,48 @@ export const TicketRow = once(() =>
   }),
 );
 
+export const ProjectSummary = once(() =>
+  z.looseObject({
+    project: ProjectId,
+    objective: MaybeText,
+    name: MaybeText,
+    status: z.enum(projectStatuses),
+    outcome: z.enum(projectOutcomes).nullable(),
+    openedAt: Millis,
+    activeAt: Millis,
+    sessions: Count,
+    items: Count,
+    notes: Count,
+    head: z.looseObject({ seq: Seq, hash: Sha256 }),
+  }),
+);
+/** A project with what it knows. */
+export const ProjectView = once(() =>
+  ProjectSummary()
+    .omit({ sessions: true, items: true, notes: true })
+    .extend({
+      instructions: MaybeText,
+      constraints: z.array(Text),
+      sessions: z.array(SessionId),
+      items: z.array(
+        z.looseObject({
+          kind: Text,
+          key: Text,
+          status: MaybeText,
+          seq: Seq,
+          at: Millis,
+          actor: Text,
+          origin: Place().nullable(),
+          value: Json,
+          because: MaybeText,
+          erased: Flag,
+        }),
+      ),
+      journal: z.array(
+        z.looseObject({ seq: Seq, at: Millis, actor: Text, session: MaybeText, text: MaybeText }),
+      ),
+    }),
+);
 export const PolicyEntry = once(() =>
   z.looseObject({
     name: Text,

@@ -71,6 +71,7 @@ export const engineStore = {
         .boolean()
         .describe("of the session with its forks, children, successors and those it comes from")
         .exactOptional(),
+      project: field.SessionName.describe("only of the sessions of this project").exactOptional(),
       since: Moment.describe("only from this moment on").exactOptional(),
       until: Moment.describe("only before this moment").exactOptional(),
       daily: z.boolean().describe("a row for each day of each group").exactOptional(),

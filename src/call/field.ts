@@ -175,6 +175,9 @@ export const openFields = once(() => ({
     .exactOptional(),
   budget: Budget().describe("its limits").exactOptional(),
   from: SessionName.describe("the session whose work it continues, with its handoff").exactOptional(),
+  project: SessionName.describe(
+    "the project it belongs to; with from, by default its predecessor's",
+  ).exactOptional(),
   handoffs: z
     .array(SessionName)
     .max(limit.awaitedMax)

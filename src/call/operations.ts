@@ -4,6 +4,7 @@
  */
 import type { z } from "zod";
 import { engineAccess } from "./engine-access.ts";
+import { engineProjects } from "./engine-projects.ts";
 import { engineSessions } from "./engine-sessions.ts";
 import { engineStore } from "./engine-store.ts";
 import { engineTranscripts } from "./engine-transcripts.ts";
@@ -19,6 +20,7 @@ import { sessionReads } from "./session-reads.ts";
 export const operations = {
   ...engineSessions,
   ...engineWorkspace,
+  ...engineProjects,
   ...engineAccess,
   ...engineStore,
   ...engineTranscripts,

@@ -17,6 +17,7 @@ import { budgetEvents } from "./budget/events.ts";
 import { governEvents } from "./govern/events.ts";
 import { historyEvents } from "./history/events.ts";
 import { proxyEvents } from "./proxy/events.ts";
+import { projectEvents, projectListEvents } from "./project/events.ts";
 import { workspaceEvents } from "./workspace/events.ts";
 
 /** The events of a session by slice. */
@@ -48,22 +49,31 @@ export const sessionCatalog = {
   ...proxyEvents,
 } satisfies Record<string, CatalogEntry>;
 
-export const workspaceCatalog = workspaceEvents;
+export const workspaceCatalog = { ...workspaceEvents, ...projectListEvents } satisfies Record<
+  string,
+  CatalogEntry
+>;
+/** The log of a project holds these, and items as in a session. */
+export const projectCatalog = projectEvents;
 
 /** The types of events in the log of a session. */
 export type SessionEventType = keyof typeof sessionCatalog;
 /** The types of events in the log of a workspace. */
 export type WorkspaceEventType = keyof typeof workspaceCatalog;
+/** The types of events in the log of a project, besides items. */
+export type ProjectEventType = keyof typeof projectCatalog;
 /** The types of all events. */
-export type EventType = SessionEventType | WorkspaceEventType;
+export type EventType = SessionEventType | WorkspaceEventType | ProjectEventType;
 
-type Catalog = typeof sessionCatalog & typeof workspaceCatalog;
+type Catalog = typeof sessionCatalog & typeof workspaceCatalog & typeof projectCatalog;
 /** The body of an event by its type. */
 export type BodyOf<T extends EventType> = z.infer<Catalog[T]["body"]>;
 /** The content of an event by its type. */
 export type ContentOf<T extends EventType> = z.infer<Catalog[T]["content"]>;
 
-const all = new Map<string, CatalogEntry>(Object.entries({ ...sessionCatalog, ...workspaceCatalog }));
+const all = new Map<string, CatalogEntry>(
+  Object.entries({ ...sessionCatalog, ...workspaceCatalog, ...projectCatalog }),
+);
 
 export const eventTypes: readonly EventType[] = [...all.keys()] as EventType[];
 export const entryOf = (type: string): CatalogEntry | undefined => all.get(type);

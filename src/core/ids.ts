@@ -10,18 +10,23 @@ declare const brand: unique symbol;
 export type SessionId = string & { readonly [brand]: "SessionId" };
 /** The id of a workspace: `wsp_` and 26 characters. */
 export type WorkspaceId = string & { readonly [brand]: "WorkspaceId" };
+/** The id of a project: `prj_` and 26 characters. */
+export type ProjectId = string & { readonly [brand]: "ProjectId" };
 /** The id of a person or program: `prn_` and 26 characters. */
 export type PrincipalId = string & { readonly [brand]: "PrincipalId" };
 /** The id of an access token: `tok_` and 26 characters. */
 export type TokenId = string & { readonly [brand]: "TokenId" };
+/** A log that sessions share: it has no session's state, no lease of a run, no forks. */
+export type SharedLogId = WorkspaceId | ProjectId;
 /** Anything that has a log. */
-export type LogId = SessionId | WorkspaceId;
+export type LogId = SessionId | SharedLogId;
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 const tail = "[0-9a-hjkmnp-tv-z]{26}";
 const patterns = {
   ses: new RegExp(`^ses_${tail}$`),
   wsp: new RegExp(`^wsp_${tail}$`),
+  prj: new RegExp(`^prj_${tail}$`),
   prn: new RegExp(`^prn_${tail}$`),
   tok: new RegExp(`^tok_${tail}$`),
 } as const;
@@ -34,6 +39,7 @@ export interface IdSeed {
 
 export const makeSessionId = (seed: IdSeed): SessionId => `ses_${encode(seed)}` as SessionId;
 export const makeWorkspaceId = (seed: IdSeed): WorkspaceId => `wsp_${encode(seed)}` as WorkspaceId;
+export const makeProjectId = (seed: IdSeed): ProjectId => `prj_${encode(seed)}` as ProjectId;
 export const makePrincipalId = (seed: IdSeed): PrincipalId => `prn_${encode(seed)}` as PrincipalId;
 export const makeTokenId = (seed: IdSeed): TokenId => `tok_${encode(seed)}` as TokenId;
 
@@ -48,7 +54,9 @@ export function principalFor(digest: Digest, workspace: string, name: string): P
 
 export const isSessionId = (text: string): text is SessionId => patterns.ses.test(text);
 export const isWorkspaceId = (text: string): text is WorkspaceId => patterns.wsp.test(text);
-export const isLogId = (text: string): text is LogId => isSessionId(text) || isWorkspaceId(text);
+export const isProjectId = (text: string): text is ProjectId => patterns.prj.test(text);
+export const isSharedLogId = (text: string): text is SharedLogId => isWorkspaceId(text) || isProjectId(text);
+export const isLogId = (text: string): text is LogId => isSessionId(text) || isSharedLogId(text);
 export const isPrincipalId = (text: unknown): text is PrincipalId =>
   typeof text === "string" && patterns.prn.test(text);
 export const isTokenId = (text: unknown): text is TokenId =>
@@ -65,13 +73,18 @@ export function parseSessionId(text: string): SessionId {
       hint: 'to erase memory, run "skein memory forget KEY --erase"',
     });
   }
+  if (typeof text === "string" && isProjectId(text)) {
+    throw new SkeinError("invalid", `expected a session id, got the project id ${quote(text)}`, {
+      hint: '"skein project show ID" shows a project and its sessions',
+    });
+  }
   throw new SkeinError("invalid", `expected a session id, got ${quote(text)}`, {
     hint: 'a session id is "ses_" and 26 characters; "skein ps" lists the ids',
   });
 }
 
 export function parseLogId(text: string): LogId {
-  return isWorkspaceId(text) ? text : parseSessionId(text);
+  return isSharedLogId(text) ? text : parseSessionId(text);
 }
 
 /** A short, safe rendering of caller input. */

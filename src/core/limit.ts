@@ -23,6 +23,10 @@ export const limit = {
   /** Names of sessions. */
   nameCharsMax: 200,
   objectiveCharsMax: 20_000,
+  /** One entry of a project's journal. */
+  noteCharsMax: 20_000,
+  /** Items of its project that a session starts with. */
+  projectTokensMax: 4_000,
   /** The instructions of an agent. */
   instructionsCharsMax: 200_000,
   reasonCharsMax: 2_000,

@@ -2,6 +2,7 @@
 
 export const otherSession = "ses_01hf7yat00thers0000000000z";
 export const otherWorkspace = "wsp_01hf7yat00000000000000000w";
+export const otherProject = "prj_01hf7yat0000000000000000pj";
 export const sha = "5e".repeat(32);
 export const reason = { reason: "as agreed" };
 export const blocks = {

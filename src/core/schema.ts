@@ -18,6 +18,7 @@ export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
 export const SessionRef = z.string().regex(/^ses_[0-9a-z]{26}$/);
 
+export const ProjectRef = z.string().regex(/^prj_[0-9a-z]{26}$/);
 export const WorkspaceRef = z.string().regex(/^wsp_[0-9a-z]{26}$/);
 
 /** Keys of items and scratch, names of checkpoints, bindings, triggers: one line, never free text. */

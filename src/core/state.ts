@@ -172,6 +172,8 @@ export interface Standing {
   readonly openedAt: number;
   /** The parent of this fork, and the last position they share. */
   readonly fork: { readonly parent: string; readonly seq: number } | null;
+  /** The project it belongs to; a fork belongs to its parent's. */
+  readonly project: string | null;
   /** The session that opened this one. */
   readonly parent: { readonly session: string; readonly seq: number } | null;
   /** The number of ancestors by `parent`: 0 for a session that a person opened. */
@@ -309,6 +311,7 @@ export const emptyStanding: Standing = {
   workspace: null,
   openedAt: 0,
   fork: null,
+  project: null,
   parent: null,
   depth: 0,
   closesWhenDone: false,

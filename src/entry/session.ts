@@ -74,3 +74,14 @@ export type {
 export type { SettleOptions, SettleResult } from "../runtime/turn/external-call.ts";
 export type { SessionLease } from "../runtime/turn/lease.ts";
 export type { OfferedTool } from "../runtime/turn/run-context.ts";
+export type { ProjectEventType } from "../core/catalog.ts";
+export type { ProjectId, SharedLogId } from "../core/ids.ts";
+export type { ProjectItemRef, ProjectOutcome, ProjectStatus } from "../core/project/project.ts";
+export type {
+  OpenProjectOptions,
+  ProjectItem,
+  ProjectNote,
+  ProjectRecordOptions,
+  ProjectSummary,
+  ProjectView,
+} from "../runtime/project/projects.ts";

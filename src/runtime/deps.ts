@@ -12,6 +12,7 @@ import type { Signer } from "./transfer/bundle.ts";
 import type { LiveHub } from "./turn/live.ts";
 import type { DefinedAgents } from "./workspace/agents.ts";
 import type { MemoryReader } from "./workspace/memory.ts";
+import type { ProjectReader } from "./project/project-reader.ts";
 import type { Runs } from "./turn/active-runs.ts";
 import type { StateReader } from "./read/state-reader.ts";
 import type { TokenReader } from "./workspace/token-reader.ts";
@@ -99,6 +100,7 @@ export interface Deps {
   readonly tokenizer: Tokenizer;
   readonly cache: EventCache;
   readonly memory: MemoryReader;
+  readonly projects: ProjectReader;
   readonly tokens: TokenReader;
   readonly live: LiveHub;
   readonly runs: Runs;

@@ -10,7 +10,7 @@
 import { present } from "../core/present.ts";
 import type { StoredRecord } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
-import { isWorkspaceId, type LogId } from "../core/ids.ts";
+import { isSharedLogId, type LogId } from "../core/ids.ts";
 import { version } from "../core/version.ts";
 import { capabilities, capabilitiesOf, isComplete, type Capability } from "./capabilities.ts";
 import { missingIndex, partsFlaw } from "./judge.ts";
@@ -178,7 +178,7 @@ class Mirror {
       throw lacks(drop === true ? "delete" : "erase", "maintenance", "use a store in a file or PostgreSQL");
     }
     if (drafts.some(({ blobs }) => blobs.length > 0) && !this.#has.has("blobs")) throw noBlobs();
-    if (begins && index === undefined && !isWorkspaceId(session) && drop !== true)
+    if (begins && index === undefined && !isSharedLogId(session) && drop !== true)
       throw missingIndex(session);
     if (this.#has.has("schedule")) return null;
     if (typeof lease === "object") await this.#checkAlone();
@@ -305,7 +305,7 @@ function figuresOf({ logs }: DerivedState): Awaited<ReturnType<Store["stats"]>> 
     version: "1",
     durability: "disk",
     bytes: null,
-    sessions: all.filter(({ id }) => !isWorkspaceId(id)).length,
+    sessions: all.filter(({ id }) => !isSharedLogId(id)).length,
     records: all.reduce((sum, log) => sum + log.records.length, 0),
     contentBytes: logs.journal.reduce((sum, { record }) => sum + (record.contentBytes ?? 0), 0),
     snapshots: snapshots.length,

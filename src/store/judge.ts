@@ -4,7 +4,7 @@
  */
 import { bodyHashOf, link, type Digest } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
-import { isWorkspaceId, type LogId, type SessionId } from "../core/ids.ts";
+import { isSharedLogId, type LogId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { Expect, FinishRequest, Outcome, Part, ReceivedLog, ReceivedRecord } from "./port.ts";
 
@@ -94,7 +94,7 @@ const isPlain = ({ drafts, drop, erase, parent, index }: Part): boolean =>
   index === undefined;
 
 function dropFlaw({ session, drafts, parent, index, lease, expect, erase }: Part): string | null {
-  if (isWorkspaceId(session)) return "append: drop: only sessions can be deleted";
+  if (isSharedLogId(session)) return "append: drop: only sessions can be deleted";
   if (drafts.length > 0) return "append: expected either drafts or drop";
   if (expect === "absent") return "append: drop: expected a session that exists";
   const more = parent ?? index ?? lease ?? erase;
@@ -107,10 +107,10 @@ function draftsFlaw({ session, expect, drafts, parent, index, erase }: Part): st
     const keys = drafts.flatMap(({ key }) => key ?? []);
     if (new Set(keys).size < keys.length) return "append: the same key twice";
   }
-  if (index !== undefined && isWorkspaceId(session))
+  if (index !== undefined && isSharedLogId(session))
     return "append: index: only sessions have an index entry";
   if (parent !== undefined) {
-    if (expect !== "absent" || isWorkspaceId(session))
+    if (expect !== "absent" || isSharedLogId(session))
       return 'append: parent: a fork is a new session; expect must be "absent"';
     if (!Number.isSafeInteger(parent.seq) || parent.seq < 1)
       return "append: parent.seq: expected a position from 1";

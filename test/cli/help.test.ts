@@ -20,7 +20,7 @@ const promised =
   "bind unbind grant budget ask run input answer send context explain compress tools cost " +
   "agents models chat merge lineage diff replay score import convert migrate keys " +
   "policy retain handoff contract deliver erase hold memory scan up top workers tickets tenants acp proxy " +
-  "serve settle tokens hooks anchor approvals";
+  "serve settle tokens hooks anchor approvals project";
 
 async function said(...words: readonly string[]): Promise<string> {
   const surface = collectingSurface(null);

@@ -2,7 +2,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { entryOf, eventTypes, isForeign, sessionCatalog, workspaceCatalog } from "../../src/core/catalog.ts";
+import {
+  entryOf,
+  eventTypes,
+  isForeign,
+  projectCatalog,
+  sessionCatalog,
+  workspaceCatalog,
+} from "../../src/core/catalog.ts";
 import { checkJson } from "../../src/core/text/json.ts";
 import { limit } from "../../src/core/limit.ts";
 import { samples } from "./samples.ts";
@@ -32,18 +39,22 @@ const design = {
   workspace:
     "agent.defined memory.promoted memory.forgotten policy.set session.deleted " +
     "token.issued token.revoked hook.set hook.removed hook.delivered hook.abandoned " +
-    "heads.listed heads.accepted approval.saved approval.revoked",
+    "heads.listed heads.accepted approval.saved approval.revoked project.listed",
+  project: "project.opened project.joined project.noted project.closed project.reopened project.archived",
 };
 const sessionTypes = [
   ...design.session.split(" ").map((name) => `session.${name}`),
   ...design.others.split(" "),
 ];
 const workspaceTypes = design.workspace.split(" ");
+const projectTypes = design.project.split(" ");
 
 test("every event of the design is in the catalogue, and no other", () => {
   assert.deepEqual(Object.keys(sessionCatalog).toSorted(), sessionTypes.toSorted());
   assert.deepEqual(Object.keys(workspaceCatalog).toSorted(), workspaceTypes.toSorted());
-  assert.deepEqual([...eventTypes].toSorted(), [...sessionTypes, ...workspaceTypes].toSorted());
+  assert.deepEqual(Object.keys(projectCatalog).toSorted(), projectTypes.toSorted());
+  const all = [...sessionTypes, ...workspaceTypes, ...projectTypes];
+  assert.deepEqual([...eventTypes].toSorted(), all.toSorted());
   assert.deepEqual(Object.keys(samples).toSorted(), [...eventTypes].toSorted());
 });
 
@@ -104,6 +115,7 @@ const optionalFields = new Set(
   [
     "session.opened: agent model labels parent from expiresAfterIdleMs",
     "session.labeled: set remove",
+    "project.noted: session",
     "session.suspended: on",
     "session.slept: untilMs triggers",
     "session.woken: trigger",

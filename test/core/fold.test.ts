@@ -103,10 +103,10 @@ test("the first record of a newer program is remembered, whatever follows", () =
   assert.deepEqual(foldOne(states, more).standing.newer, newer);
 });
 
-test("an event of the workspace does not belong into a session, and makes it read-only", () => {
-  const workspaceTypes = eventTypes.filter((type) => !sessionTypes.includes(type as SessionEventType));
-  assert.equal(workspaceTypes.length, 15);
-  for (const type of workspaceTypes) {
+test("an event of the workspace or a project does not belong into a session: it becomes read-only", () => {
+  const otherTypes = eventTypes.filter((type) => !sessionTypes.includes(type as SessionEventType));
+  assert.equal(otherTypes.length, 22);
+  for (const type of otherTypes) {
     const { state } = given().write({ type, ...samples[type] });
     assert.deepEqual(state.standing.newer, { type, v: 1, seq: 2 });
   }

@@ -3,8 +3,10 @@
  * because hashes depend on it; the order of the catalog may change. A new type comes last by itself.
  */
 import {
+  projectCatalog,
   sessionCatalog,
   workspaceCatalog,
+  type ProjectEventType,
   type SessionEventType,
   type WorkspaceEventType,
 } from "../../src/core/catalog.ts";
@@ -33,3 +35,4 @@ function ordered<T extends string>(catalog: Readonly<Record<T, unknown>>): reado
 
 export const sessionTypes: readonly SessionEventType[] = ordered(sessionCatalog);
 export const workspaceTypes: readonly WorkspaceEventType[] = ordered(workspaceCatalog);
+export const projectTypes: readonly ProjectEventType[] = ordered(projectCatalog);

@@ -30,7 +30,12 @@ after(() => rmSync(scratch, { recursive: true }));
 const versions = readdirSync(here)
   .filter((name) => /^\d+\.\d+\.\d+$/.test(name))
   .toSorted();
-const logs = ["everything", "workspace", "parent", "fork", "leaf"];
+const logsOf = (version: string): readonly string[] =>
+  // Projects are there since 0.5.0.
+  ["everything", "workspace", "project", "parent", "fork", "leaf"].filter(
+    (name) => name !== "project" || version >= "0.5.0",
+  );
+const isSession = (name: string): boolean => name !== "workspace" && name !== "project";
 
 const textOf = (version: string, name: string): string =>
   readFileSync(join(here, version, `${name}.jsonl`), "utf8");
@@ -72,7 +77,7 @@ function unsaidIn(version: string): readonly VerifyProblem[] {
 
 test("there are golden versions, and together they hold every event type", () => {
   assert.ok(versions.length > 0);
-  const texts = versions.flatMap((version) => logs.map((name) => textOf(version, name)));
+  const texts = versions.flatMap((version) => logsOf(version).map((name) => textOf(version, name)));
   const types = new Set(texts.flatMap((text) => recordsOf(text).map(({ type }) => type)));
   assert.deepEqual(
     eventTypes.filter((type) => !types.has(type)),
@@ -82,7 +87,7 @@ test("there are golden versions, and together they hold every event type", () =>
 });
 
 for (const version of versions) {
-  for (const name of logs) {
+  for (const name of logsOf(version)) {
     test(`${name} of ${version} folds to the state it had, and the outside verifier finds nothing`, () => {
       const { state, mindHash: hash, mindForm: form, ...counts } = expectedOf(version)[name]!;
       const text = textOf(version, name);
@@ -105,7 +110,7 @@ for (const version of versions) {
     const check = async (): Promise<void> => {
       const report = await engine.verify();
       assert.deepEqual([report.problems, report.sessions], [unsaidIn(version), 4]);
-      for (const name of logs.filter((one) => one !== "workspace")) {
+      for (const name of logsOf(version).filter(isSession)) {
         const records = recordsOf(textOf(version, name));
         const session = await engine.session(records.at(-1)!.session);
         assert.deepEqual(await all(session.records()), records);
@@ -133,7 +138,7 @@ test("today's records equal the newest golden version; others need another versi
   const newest = versions.at(-1)!;
   const folder = join(scratch, "today");
   await writeGolden(folder);
-  for (const name of logs) {
+  for (const name of logsOf(newest)) {
     assert.equal(readFileSync(join(folder, `${name}.jsonl`), "utf8"), textOf(newest, name), name);
   }
   await assert.rejects(writeGolden(folder), /never written again/);
@@ -184,7 +189,8 @@ test(
         return String((error as { stdout?: unknown }).stdout).trim();
       }
     };
-    for (const name of logs) assert.equal(verify(join(here, versions.at(-1)!, `${name}.jsonl`)), "ok");
+    const newest = versions.at(-1)!;
+    for (const name of logsOf(newest)) assert.equal(verify(join(here, newest, `${name}.jsonl`)), "ok");
     const broken = join(scratch, "broken.jsonl");
     writeFileSync(broken, textOf(versions.at(-1)!, "fork").replace("What if", "What of"));
     assert.match(verify(broken), /^record \d+: the content does not match its hash$/);

@@ -24,7 +24,7 @@ const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Numb
 
 /** Each field: what it must look like where it is not null. */
 const shapes: Readonly<Record<string, (value: unknown) => boolean>> = {
-  session: (value) => /^(ses|wsp)_[0-9a-hjkmnp-tv-z]{26}$/.test(String(value)),
+  session: (value) => /^(ses|prj|wsp)_[0-9a-hjkmnp-tv-z]{26}$/.test(String(value)),
   seq: (value) => isCount(value) && value !== 0,
   at: isCount,
   type: (value) => /^[A-Za-z0-9 _.:@/-]{1,200}$/.test(String(value)),

@@ -5,6 +5,7 @@
  *
  *   everything.jsonl   a session with every event type, rewinds, foreign records and erased contents
  *   workspace.jsonl    the workspace's own log
+ *   project.jsonl      since 0.5.0, the log of a project
  *   parent.jsonl, fork.jsonl, leaf.jsonl   a family: the leaf is a fork of the fork
  *   expected.json      of each the state it folds to, the hash of its mind, and what a verifier counts
  *   store.skein.gz     the SQLite file that all of them were written in; since 0.3.0 half of each is packed
@@ -16,6 +17,7 @@ import { DatabaseSync } from "node:sqlite";
 import { gzipSync } from "node:zlib";
 import type { SessionEventType } from "../../src/core/catalog.ts";
 import type { StoredRecord } from "../../src/core/chain.ts";
+import { makeProjectId } from "../../src/core/ids.ts";
 import { mindForm, mindHash, type State } from "../../src/core/state.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
@@ -24,7 +26,7 @@ import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { digest } from "../core/digest.ts";
 import { plain } from "../core/given.ts";
 import { samples } from "../core/samples.ts";
-import { sessionTypes, workspaceTypes } from "../core/written-order.ts";
+import { projectTypes, sessionTypes, workspaceTypes } from "../core/written-order.ts";
 import { madeWorld, type MadeWorld } from "../runtime/made-world.ts";
 import { all, newPath, workspace } from "../runtime/place.ts";
 import { rawDraft, writeRaw } from "../runtime/raw.ts";
@@ -56,6 +58,7 @@ export async function writeGolden(folder: string): Promise<void> {
   const everything = await liveEverything(made);
   const sessions: Readonly<Record<string, Session>> = { everything, ...(await family(made)) };
   await fillWorkspace(made);
+  await fillProject(made);
   await eraseSome(everything);
   await made.engine.anchor();
   await made.engine.acceptAnchor({ reason: "restored from a backup" });
@@ -74,6 +77,9 @@ export async function writeGolden(folder: string): Promise<void> {
   const own = await again.store.read(workspace, { fromSeq: 1, toSeq: 1_000, limit: 1_000, contents: true });
   writeFileSync(join(folder, "workspace.jsonl"), linesOf(own));
   expected["workspace"] = expectedOf(own, null);
+  const ofProject = await again.store.read(project, { fromSeq: 1, toSeq: 100, limit: 100, contents: true });
+  writeFileSync(join(folder, "project.jsonl"), linesOf(ofProject));
+  expected["project"] = expectedOf(ofProject, null);
   writeFileSync(join(folder, "expected.json"), `${JSON.stringify(expected, null, 1)}\n`);
   await again.engine.close();
   const raw = new DatabaseSync(path);
@@ -185,6 +191,15 @@ async function fillWorkspace({ store, world }: Made): Promise<void> {
   const types = workspaceTypes.filter((type) => !type.startsWith("heads."));
   const drafts = types.map((type) => rawDraft(world, { type, ...samples[type] }));
   const outcome = await store.append([{ session: workspace, expect: "unchecked", drafts }]);
+  assert.equal(outcome.kind, "ok");
+}
+
+const project = makeProjectId({ nowMs: 1, random: new Uint8Array(10) });
+
+async function fillProject({ store, world }: Made): Promise<void> {
+  const types = ["project.opened", "item.recorded", "item.retracted", ...projectTypes.slice(1)] as const;
+  const drafts = types.map((type) => rawDraft(world, { type, ...samples[type] }));
+  const outcome = await store.append([{ session: project, expect: "absent", drafts }]);
   assert.equal(outcome.kind, "ok");
 }
 

@@ -6,6 +6,7 @@ import { localCalls, localVerbs, otherNames } from "../../src/call/local.ts";
 import { operationIds, operationOf, type OperationId } from "../../src/call/operations.ts";
 import { decodeQuery, encodeQuery } from "../../src/protocol/query.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
+import { ProjectCalls } from "../../src/runtime/engine/project-calls.ts";
 import { SessionReader } from "../../src/runtime/engine/session-reader.ts";
 import { Session } from "../../src/runtime/engine/session.ts";
 
@@ -15,7 +16,7 @@ const callsOf = (name: string, ...classes: readonly { readonly prototype: object
       .filter((call) => call !== "constructor")
       .map((call) => `${name}.${call}`),
   );
-const calls = [...callsOf("engine", Engine), ...callsOf("session", Session, SessionReader)];
+const calls = [...callsOf("engine", Engine, ProjectCalls), ...callsOf("session", Session, SessionReader)];
 
 /** Operations whose functions are in the subpath skein/tickets: runPlan and listTickets. */
 const ofTickets = ["engine.runTickets", "engine.tickets"];

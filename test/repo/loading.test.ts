@@ -16,8 +16,8 @@ const forbidden = [
   /^src\/tool\/(?!define|port)/,
   /^node_modules\/(?!zod\/|@cfworker\/json-schema\/)/,
 ];
-/** Modules of ours: 263, since contexts are planned and checked. What needs more raises it here. */
-const ownMax = 275;
+/** Modules of ours: 270, since contexts are planned and sessions join projects. More raises it here. */
+const ownMax = 285;
 
 interface Loaded {
   readonly ms: number;

@@ -29,6 +29,12 @@ export const rooms: Readonly<Record<string, Room>> = {
       workspace: "retention follows policies, erasure reaches memory",
     },
   },
+  project: {
+    may: {
+      read: "a project is folded from its log",
+      log: "its changes are records",
+    },
+  },
   message: {
     may: { read: "the receiver's state is looked at", log: "both ends are written in one append" },
   },
@@ -42,6 +48,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       workspace: "a session carries memory and an agent",
       govern: "a fork keeps the rules and erasures of its parent",
       context: "two branches are compared by their contexts",
+      project: "a session starts with what its project knows",
     },
   },
   trigger: {
@@ -99,7 +106,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   engine: {
     may: Object.fromEntries(
-      "read log workspace govern message context branch trigger turn transfer replay worker"
+      "read log workspace project govern message context branch trigger turn transfer replay worker"
         .split(" ")
         .map((room) => [room, "the handles call every room"]),
     ),

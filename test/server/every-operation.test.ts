@@ -66,6 +66,8 @@ test("every operation does its work over HTTP, and its answer is as the table sa
     await sharing(caller);
     await importing(caller);
     await moving(caller, fork, next);
+    // A store with projects does not move as a whole.
+    await projects(caller);
     assert.deepEqual([...caller.called].toSorted(), operationIds.toSorted());
     assert.deepEqual(place.troubles, []);
   } finally {
@@ -191,6 +193,21 @@ async function living({ on, open, place }: Caller, id: string): Promise<string> 
   const { session: next } = (await on(id, "clear", { handoff: true })) as { session: string };
   await on(next, "erase", { ranges: [[1, 1]], dryRun: true });
   return next;
+}
+
+/** A project and what it knows. */
+async function projects({ call }: Caller): Promise<void> {
+  const given = { objective: "Move the shop", constraints: ["no downtime"] };
+  const { project } = (await call("engine.openProject", { params: given })) as { project: string };
+  await call("engine.projects", { params: { status: "open" } });
+  const item = { kind: "decision", key: "provider" };
+  await call("engine.recordInProject", { params: { project, ...item, value: "acme", because: "b" } });
+  await call("engine.noteInProject", { params: { project, text: "Begun." } });
+  await call("engine.project", { params: { project: project.slice(-8) } });
+  await call("engine.retractInProject", { params: { project, ...item } });
+  await call("engine.closeProject", { params: { project, outcome: "completed" } });
+  await call("engine.archiveProject", { params: { project } });
+  await call("engine.reopenProject", { params: { project, reason: "more" } });
 }
 
 /** What the workspace knows. */

@@ -14,10 +14,11 @@ import type { Line } from "../runtime/turn/scripted.ts";
 import { compacted, talked } from "./talk.ts";
 import { fine, served, type Answered, type Given, type Served } from "./served.ts";
 import { saveApproval } from "./saved-approval.ts";
+import { ofProjects } from "./key-again-projects.ts";
 
 interface Row {
   readonly params?: Given["params"];
-  /** Done before the first time; what it gives is put into the call. */
+  /** Done first; what it gives is put into the call. */
   readonly before?: (place: Served, session: Session) => Promise<Given | void>;
   /** Done by somebody between the two: the second time must not undo it. */
   readonly between?: (place: Served, session: Session) => Promise<unknown>;
@@ -27,8 +28,7 @@ interface Row {
   readonly answer?: "first" | "duplicate" | ((first: unknown, second: Answered) => void);
 }
 
-const far = Date.now() + 1e9;
-const later = { kind: "at", at: far } as const;
+const later = { kind: "at", at: Date.now() + 1e9 } as const;
 const fact = { scope: "workspace", kind: "fact", key: "k" } as const;
 const policy = { do: "pack", after: "30d" } as const;
 const told = { events: ["turn.*"], secret: "HOOK" };
@@ -46,8 +46,7 @@ const on =
   (work: (session: Session) => Promise<unknown>): NonNullable<Row["before"]> =>
   async (_, session) =>
     void (await work(session));
-const known = async ({ engine }: Served): Promise<void> =>
-  void (await engine.remember({ ...fact, value: 1 }));
+const known: Row["before"] = async ({ engine }) => void (await engine.remember({ ...fact, value: 1 }));
 
 const ofWorkspace: Partial<Record<OperationId, readonly Row[]>> = {
   "engine.open": [{ params: { objective: "Once" } }],
@@ -81,6 +80,7 @@ const ofWorkspace: Partial<Record<OperationId, readonly Row[]>> = {
         assert.equal((fine(second) as { erasure: { records: number } }).erasure.records, 0),
     },
   ],
+  ...ofProjects,
   "engine.setPolicy": [
     { params: { name: "a", policy } },
     { params: { name: "b", policy }, between: ({ engine }) => engine.removePolicy("b") },
@@ -92,7 +92,7 @@ const ofWorkspace: Partial<Record<OperationId, readonly Row[]>> = {
       between: ({ engine }) => engine.setPolicy("c", policy),
     },
   ],
-  "engine.anchor": [{ params: {} }],
+  "engine.anchor": [{}],
   "engine.acceptAnchor": [{ params: { reason: "Restored from the backup of Monday" } }],
   "engine.revokeApproval": [{ params: { name: "approval-1" }, before: saveApproval, between: saveApproval }],
   "engine.retain": [{ params: { dryRun: true } }],

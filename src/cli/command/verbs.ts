@@ -13,6 +13,8 @@ const groups: readonly { readonly title: string; readonly verbs: Loaders }[] = [
       show: async () => (await import("../verb/show.ts")).show,
     },
   },
+  // Plain verbs alone.
+  { title: "Projects", verbs: {} },
   {
     title: "Turns",
     verbs: {

@@ -1,5 +1,5 @@
 /** The findings of a scan for secrets, for people. */
-import { isWorkspaceId } from "../../core/ids.ts";
+import { isSharedLogId } from "../../core/ids.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import type { ScanFinding, ScanReport } from "../../runtime/govern/scan.ts";
 import { grid } from "../command/presentation.ts";
@@ -13,7 +13,7 @@ const shownMax = 200;
  * forgets separately.
  */
 export function eraseCommand({ owner, seq, where, elsewhere }: ScanFinding): string | null {
-  return where === "body" || elsewhere || isWorkspaceId(owner) ? null : `skein erase ${owner} --seq ${seq}`;
+  return where === "body" || elsewhere || isSharedLogId(owner) ? null : `skein erase ${owner} --seq ${seq}`;
 }
 
 export function scanLines({ sessions, records, findings, more }: ScanReport, out: Screen): string[] {
@@ -43,8 +43,8 @@ export function scanLines({ sessions, records, findings, more }: ScanReport, out
 function waysOut(kept: readonly ScanFinding[]): string[] {
   const moved = new Set(kept.flatMap(({ owner, elsewhere }) => (elsewhere ? [owner] : [])));
   const here = kept.filter(({ elsewhere }) => !elsewhere);
-  const workspace = here.some(({ owner }) => isWorkspaceId(owner));
-  const bodies = here.some(({ where, owner }) => where === "body" && !isWorkspaceId(owner));
+  const workspace = here.some(({ owner }) => isSharedLogId(owner));
+  const bodies = here.some(({ where, owner }) => where === "body" && !isSharedLogId(owner));
   return [
     ...(moved.size === 0
       ? []

@@ -10,6 +10,7 @@ import { contextPlain } from "./context.ts";
 import { erasePlain } from "./erase.ts";
 import { memoryActions, memoryPlain } from "./memory.ts";
 import { mergePlain } from "./merge.ts";
+import { projectPlain } from "./projects.ts";
 import { policyActions, policyPlain } from "./policy.ts";
 import { replayPlain } from "./replay.ts";
 import { sessionPlain } from "./session.ts";
@@ -22,6 +23,7 @@ export const presentations: ReadonlyMap<OperationId, AnyPresentation> = new Map(
   ...contextPlain,
   ...memoryPlain,
   ...policyPlain,
+  ...projectPlain,
   ...sessionPlain,
   ...storePlain,
   answerPlain,

@@ -51,6 +51,7 @@ export const open = verb({
       what: "the session it continues: it begins with its handoff, for the same objective",
       once: "a session carries on the work of one; skein merge takes over what another knows",
     },
+    project: { type: "text", value: "ID", what: "the project it belongs to" },
     wake: {
       type: "list",
       value: "KIND:WHAT",
@@ -95,7 +96,7 @@ export const open = verb({
     "skein open --from 4x8kz1  # continue the work of another session",
   ],
   async run({ args, options, out, engine, session: find, place, nowMs }) {
-    const { name, agent, instructions, priority } = options;
+    const { name, agent, instructions, priority, project } = options;
     const model = options.executor === undefined ? options.model : await executorModelOf(options);
     if (args.OBJECTIVE !== undefined && options.objective !== undefined) {
       throw new SkeinError("invalid", "open: OBJECTIVE is given twice", {
@@ -111,7 +112,8 @@ export const open = verb({
     await checkModelName(model);
     const labels = pairsOf("--label", options.label);
     const asked: OpenOptions = {
-      ...present({ objective, name, agent, model, instructions, priority, budget: budgetOf(options) }),
+      ...present({ objective, name, agent, model, instructions, priority, project }),
+      ...present({ budget: budgetOf(options) }),
       ...present({ expiresAfterIdleMs: options["expires-after"] }),
       ...(options.bind.length === 0 ? {} : { bind: options.bind.map(parseBinding) }),
       ...(options.file.length === 0 ? {} : { files: options.file }),

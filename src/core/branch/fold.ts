@@ -9,12 +9,13 @@ export const branchFolds: Folds<keyof typeof branchEvents> = {
   "session.forked": (state, event) => {
     const { body } = event;
     const { workspace, agent, model, bindings, tools, permissions, name, objective } = state.standing;
-    const { lastTurn, renderer, plan, zone, contextFrom } = state.standing;
+    const { project, lastTurn, renderer, plan, zone, contextFrom } = state.standing;
     return {
       ...state,
       standing: {
         ...emptyStanding,
         workspace,
+        project,
         agent,
         model,
         bindings,

@@ -94,7 +94,7 @@ const pinOver = (which: string, { tokens, roomTokens }: { tokens: number; roomTo
     "unpin another item, shorten the value, or give the agent a larger context.shares.pinned",
   );
 
-function statusMistake(kind: string, status: string | undefined): Decision | null {
+export function statusMistake(kind: string, status: string | undefined): Decision | null {
   const known = statusesOf(kind);
   if (status === undefined || known.some((one) => one === status)) return null;
   const hint = known.length === 0 ? "omit it" : `one of ${known.join(", ")}`;

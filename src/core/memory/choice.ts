@@ -22,7 +22,7 @@ export interface MemoryCandidate {
 
 /** One carried entry, as `memory.carried` stores it. */
 export interface CarriedEntry {
-  readonly scope: MemoryScope;
+  readonly scope: MemoryScope | "project";
   readonly kind: string;
   readonly key: string;
   readonly value: unknown;

@@ -51,6 +51,11 @@ export interface OpenOptions {
    * bindings, permissions, labels and priority by default.
    */
   readonly from?: string;
+  /**
+   * The project it belongs to, by its id or a unique suffix: it starts with the project's objective,
+   * instructions, constraints and items. A successor stays in its predecessor's.
+   */
+  readonly project?: string;
   /** Sessions whose handoffs it begins with, and nothing else of them. */
   readonly handoffs?: readonly string[];
   /** False: the session carries no memory. */

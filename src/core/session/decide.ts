@@ -190,7 +190,8 @@ const isForPerson = ({ standing: { why, unreviewed } }: State): boolean =>
   unreviewed || why?.by === "person" || why?.by === rolledBackReason;
 
 function openNow(command: CommandOf<"open">): Decision {
-  const { workspace, objective, name, agent, model, instructions, constraints, labels, from } = command;
+  const { workspace, objective, name, agent, model, instructions, constraints, labels, from, project } =
+    command;
   const {
     priority = 5,
     expiresAfterIdleMs,
@@ -215,7 +216,8 @@ function openNow(command: CommandOf<"open">): Decision {
   const { parent, depth, closesWhenDone, got, sleeps, payer = parent?.session ?? "" } = command;
   const limits = budget === undefined ? command.limits : amountsOf(budget);
   const born = { parent, depth, closesWhenDone };
-  const body = present({ workspace, agent, model, priority, labels, from, expiresAfterIdleMs, ...born });
+  const settings = { workspace, agent, model, priority, labels };
+  const body = present({ ...settings, from, expiresAfterIdleMs, ...born, project });
   const content = present({ objective, name, instructions, constraints: constraints && [...constraints] });
   return accept(
     draft(

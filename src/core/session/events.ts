@@ -19,6 +19,7 @@ import {
   Name,
   Objective,
   Position,
+  ProjectRef,
   Seq,
   SessionRef,
   Sha256,
@@ -59,6 +60,8 @@ export const sessionEvents = {
       closesWhenDone: z.boolean().optional(),
       /** The session whose work this one continues. */
       from: SessionRef.optional(),
+      /** The project it belongs to. Since 0.5. */
+      project: ProjectRef.optional(),
       expiresAfterIdleMs: Millis.optional(),
       has: Has,
     }),

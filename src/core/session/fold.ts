@@ -12,6 +12,7 @@ export const sessionFolds: Folds<keyof typeof sessionEvents> = {
       session: event.session,
       workspace: body.workspace,
       openedAt: at,
+      project: body.project ?? null,
       parent: body.parent ?? null,
       depth: body.depth ?? 0,
       closesWhenDone: body.closesWhenDone ?? false,

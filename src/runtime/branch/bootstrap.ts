@@ -19,7 +19,7 @@ import type { Amounts } from "../../core/state.ts";
 import type { WakeTrigger } from "../../core/trigger/trigger.ts";
 import { showAgent } from "../workspace/agents.ts";
 import { checkBound, safeText } from "../log/redact.ts";
-import { carriedFor } from "./memory-selection.ts";
+import { carriedInProject, projectStart } from "./project-start.ts";
 import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
 import { initialFilesOf, listCarryOver, type CarryOver } from "./carry-over.ts";
@@ -44,6 +44,8 @@ export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<
   const { files = [], handoffs = [], wake = [], after, ...rest } = options;
   const carried = options.from === undefined ? null : await carryOn(deps, options.from, options.objective);
   const { objective = options.objective ?? "", from, handoff, taken } = carried ?? {};
+  const inProject = await projectStart(deps, options);
+  const project = inProject.project ?? taken?.project;
   const before = carried === null ? null : await carriedBefore(deps, carried, options);
   // Without another name it is the agent as the earlier session had it.
   const same = taken !== undefined && options.agent === undefined;
@@ -66,13 +68,15 @@ export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<
   needForModel(deps, options.model);
   const limits = before?.limits ?? undefined;
   const budget = options.budget ?? (limits === undefined ? definition?.budget : undefined);
-  const whose = { objective, agent: agent ?? null, definition };
-  const remembered = options.memory === false ? null : await carriedFor(deps, whose);
+  const whose = { objective, agent: agent ?? null, definition, project };
+  const remembered = options.memory === false ? null : await carriedInProject(deps, whose);
   const opening: Opening = {
     ...(taken === undefined ? {} : described(taken)),
     ...rest,
+    ...inProject,
     objective,
     bind,
+    ...(project === undefined ? {} : { project }),
     ...(grant.length === 0 ? {} : { grant }),
     ...present({ from, agent, model, budget, limits }),
     ...(pinned === null ? {} : { pin: pinned }),

@@ -14,7 +14,8 @@ import type { SpecOf } from "../../core/trigger/trigger.ts";
 import { showAgent } from "../workspace/agents.ts";
 import { allotment, depthBelow } from "./allotment.ts";
 import { instructionFiles } from "./bootstrap.ts";
-import { carriedFor, carriedForFork } from "./memory-selection.ts";
+import { carriedForFork } from "./memory-selection.ts";
+import { carriedInProject } from "./project-start.ts";
 import { present } from "../../core/present.ts";
 import { askInstead, strictRules } from "../govern/rules.ts";
 import type { Deps } from "../deps.ts";
@@ -172,12 +173,13 @@ async function openingOf(
       ? []
       : [...strictRules(own, taken.grant, "parent"), ...askInstead(other.definition, own, taken.grant)];
   const documents = await instructionFiles(deps, bind);
-  const carried = await carriedFor(deps, { objective, agent: agent ?? null, definition });
+  const { project } = taken;
+  const carried = await carriedInProject(deps, { objective, agent: agent ?? null, definition, project });
   return {
     objective,
     bind,
     grant: [...taken.grant, ...strict],
-    ...present({ name, agent, model, priority, constraints, instructions, pin }),
+    ...present({ name, agent, model, priority, constraints, instructions, pin, project }),
     ...(documents.length === 0 ? {} : { documents }),
     ...(carried === null ? {} : { carried }),
   };

@@ -2,6 +2,7 @@
  * Clear: one append closes a session and opens the next, with the same agent, bindings, permissions, triggers
  * and files, and with the rest of the budget.
  */
+import { joinParts } from "../log/project-join.ts";
 import { present } from "../../core/present.ts";
 import type { Command, CommandOf } from "../../core/command.ts";
 import type { LoadedDocument } from "../../core/session/commands.ts";
@@ -20,7 +21,7 @@ import {
   type CarryOver,
   type MovedTriggers,
 } from "./carry-over.ts";
-import { carriedFor } from "./memory-selection.ts";
+import { carriedInProject } from "./project-start.ts";
 import { handoffDocument } from "./handoff.ts";
 import { expectAt } from "../read/known-heads.ts";
 import { checkObjective } from "../options.ts";
@@ -70,7 +71,9 @@ export async function clearSession(
       handoff,
       over,
     });
-    const parts = [await closing(deps, session, state, { reason, over }), part];
+    const { project } = state.standing;
+    const joins = await joinParts(deps, { project, session: next, actor: deps.actor });
+    const parts = [await closing(deps, session, state, { reason, over }), part, ...joins];
     try {
       await writer.commit(parts);
       writer.forget(session);
@@ -136,8 +139,8 @@ async function opening(
   ];
   const objective = await objectiveFor(store, session, state, options.objective);
   const name = options.name ?? (await nameOf(store, session, state));
-  const whose = { objective, agent: rest.agent ?? null, definition: pin?.definition };
-  const carried = await carriedFor(deps, whose);
+  const whose = { objective, agent: rest.agent ?? null, definition: pin?.definition, project: rest.project };
+  const carried = await carriedInProject(deps, whose);
   const command: Command = {
     do: "open",
     workspace: store.workspace,

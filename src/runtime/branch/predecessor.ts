@@ -34,7 +34,7 @@ export const takenNames = ({ bind, grant }: TakenOver): Pick<CarriedState, "bind
  * whose pattern was erased is, and holds for every call of its tool.
  */
 export async function takeOver(store: Store, session: SessionId, state: State): Promise<TakenOver> {
-  const { agent, model, priority, labels, bindings, expiresAfterIdleMs } = state.standing;
+  const { agent, model, priority, labels, bindings, expiresAfterIdleMs, project } = state.standing;
   const bind: Binding[] = [];
   for (const [name, { kind, mode, ...ref }] of bindings.entries()) {
     const content = await readContent(store, session, ref.seq);
@@ -53,6 +53,7 @@ export async function takeOver(store: Store, session: SessionId, state: State): 
     ...(await pinnedBy(store, session, state)),
     ...present({ instructions, constraints }),
     ...(model === null ? {} : { model }),
+    ...(project === null ? {} : { project }),
     ...(expiresAfterIdleMs === null ? {} : { expiresAfterIdleMs }),
     labels: Object.fromEntries(labels.entries()),
   };

@@ -28,6 +28,7 @@ import type {
   TranscriptSource,
 } from "../transfer/history.ts";
 import type { MigrateAllOptions, MigrateAllReport } from "../transfer/move-all.ts";
+import { ProjectCalls } from "./project-calls.ts";
 import type { Policy } from "../../core/govern/policy.ts";
 import type { PolicyEntry, SetPolicyOptions } from "../workspace/policies.ts";
 import type { Approval } from "../workspace/approvals.ts";
@@ -104,7 +105,7 @@ export interface EngineStats extends StoreStats {
  *   await using engine = await openEngine({ store: "skein.db" });
  *   const session = await engine.open({ objective: "Review the retry logic" });
  */
-export class Engine implements AsyncDisposable {
+export class Engine extends ProjectCalls implements AsyncDisposable {
   readonly #deps: Deps;
   readonly #workers: Set<SessionWorker>;
   #closed: Promise<void> | null = null;
@@ -114,7 +115,9 @@ export class Engine implements AsyncDisposable {
     options: EngineOptions,
     shared?: { readonly deps: Deps; readonly workers: Set<SessionWorker> },
   ) {
-    this.#deps = shared?.deps ?? makeDeps(options);
+    const deps = shared?.deps ?? makeDeps(options);
+    super(deps);
+    this.#deps = deps;
     this.#workers = shared?.workers ?? new Set();
     if (shared !== undefined) this.#closed = Promise.resolve();
   }
@@ -277,21 +280,12 @@ export class Engine implements AsyncDisposable {
     return shared.queries({ actor, signal }, () => store.query(sql, how));
   }
 
-  async #familyOf(session: SessionId): Promise<readonly SessionId[]> {
-    const { readFamily } = await import("../read/family.ts");
-    return (await readFamily(this.#deps, session)).relatives.map((relative) => relative.session);
-  }
-
   /** The cost of model calls, by group, the most expensive first; by day, the latest first. */
   async cost(options: CostOptions = {}): Promise<CostRow[]> {
     checkCall("engine.cost", options);
-    const { session, family = false } = options;
-    if (family && session === undefined)
-      throw new SkeinError("invalid", "cost: family: expected with session", { hint: "pass session" });
+    const { costSessions } = await import("./cost-sessions.ts");
     const { readCost } = await import("../read/cost.ts");
-    const id = session === undefined ? null : await this.#find(session);
-    const sessions = id === null ? null : family ? await this.#familyOf(id) : [id];
-    return readCost((sql) => this.query(sql), options, sessions);
+    return readCost((sql) => this.query(sql), options, await costSessions(this.#deps, options));
   }
 
   /** Verifies every log of the store, against the listed heads too, and the store itself. */

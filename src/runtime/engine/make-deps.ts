@@ -12,6 +12,7 @@ import { makeVectors } from "../context/vectors.ts";
 import { makeRetrievalCache } from "../context/retrieval-index.ts";
 import { makeQueryLine } from "../read/query-queue.ts";
 import { makeLive } from "../turn/live.ts";
+import { makeProjectReader } from "../project/project-reader.ts";
 import { makeMemoryReader } from "../workspace/memory.ts";
 import { memoryBeside } from "../workspace/memory-follow.ts";
 import { openRedactor, type SecretsOptions } from "../log/redact.ts";
@@ -94,6 +95,7 @@ export function makeDeps({ store, tenant = "default", actor, ...options }: Engin
     tokenizer: makeTokenizer(world),
     cache,
     memory: makeMemoryReader(store, writer.workspace),
+    projects: makeProjectReader(store),
     tokens: makeTokenReader({ store, workspace: writer.workspace }, world, tenant),
     live: makeLive(),
     runs: makeRuns(() => deps),

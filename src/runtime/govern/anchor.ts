@@ -8,7 +8,7 @@ import { checkCall } from "../../call/check.ts";
 import type { DraftEvent } from "../../core/decision.ts";
 import { SkeinError } from "../../core/error.ts";
 import { anchorText, chainRoot, merkleOf, sortHeads, type ListedHead } from "../../core/govern/heads.ts";
-import type { SessionId } from "../../core/ids.ts";
+import type { LogId, SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { holdsRecord } from "../read/known-heads.ts";
@@ -162,19 +162,27 @@ async function changedSince(
   const isWhole = everyLog || last === null || added >= Math.max(fullMin, heads.size) / 2;
   const since = isWhole ? {} : { activeSince: Math.max(0, last.at - overlapMs) };
   const seen = new Set<string>();
-  for await (const { session, headSeq } of readRows(deps.store, since)) {
-    seen.add(session);
-    const known = heads.get(session);
+  for await (const { log, headSeq } of logsToList(deps, since)) {
+    seen.add(log);
+    const known = heads.get(log);
     if (known?.seq === headSeq) continue;
-    const head = await store.head(session);
-    if (head === undefined) continue;
-    const goesOn =
-      known === undefined || (head.seq >= known.seq && (await holdsRecord(store, session, known)));
-    if (goesOn) changed.push({ log: session, seq: head.seq, hash: head.hash });
-    else cut.push(session);
+    const head = await store.head(log);
+    if (head === undefined || known?.seq === head.seq) continue;
+    const goesOn = known === undefined || (head.seq >= known.seq && (await holdsRecord(store, log, known)));
+    if (goesOn) changed.push({ log, seq: head.seq, hash: head.hash });
+    else cut.push(log);
   }
   if (isWhole) cut.push(...(await goneLogs(store, heads, seen)));
   return { changed, cut };
+}
+
+/** Sessions, with their heads by the index, and all projects. */
+async function* logsToList(
+  { store, projects }: Deps,
+  since: { readonly activeSince?: number },
+): AsyncGenerator<{ readonly log: LogId; readonly headSeq: number | null }> {
+  for await (const { session, headSeq } of readRows(store, since)) yield { log: session, headSeq };
+  for (const log of await projects.ids()) yield { log, headSeq: null };
 }
 
 /** Listed logs that the store no longer has. A log that another process deleted meanwhile is left out. */
@@ -254,9 +262,9 @@ export async function acceptHeads(deps: Deps, options: AcceptOptions): Promise<A
     const lists = await readHeads(store, null);
     const heads = new Map<string, ListedHead>();
     const missing: string[] = [];
-    for await (const { session } of readRows(deps.store, {})) {
-      const head = await store.head(session);
-      if (head !== undefined) heads.set(session, { log: session, seq: head.seq, hash: head.hash });
+    for await (const { log } of logsToList(deps, {})) {
+      const head = await store.head(log);
+      if (head !== undefined) heads.set(log, { log, seq: head.seq, hash: head.hash });
     }
     for (const [log, known] of lists.heads)
       if (!heads.has(log) || !(await holdsRecord(store, log as SessionId, known))) missing.push(log);

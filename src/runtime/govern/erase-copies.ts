@@ -5,7 +5,7 @@
  */
 import { readPages } from "../read/record-pages.ts";
 import type { StoredRecord } from "../../core/chain.ts";
-import { isSessionId, isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
+import { isSessionId, isSharedLogId, type LogId, type SessionId } from "../../core/ids.ts";
 import * as range from "../../core/range.ts";
 import type { Range, Ranges } from "../../core/range.ts";
 import type { Deps } from "../deps.ts";
@@ -112,7 +112,7 @@ class Loss {
   #sharersOf(owner: LogId): ReadonlyMap<SessionId, number> {
     const known = this.#sharers.get(owner);
     if (known !== undefined) return known;
-    const sharers = isWorkspaceId(owner) ? new Map<SessionId, number>() : this.#family.below(owner);
+    const sharers = isSharedLogId(owner) ? new Map<SessionId, number>() : this.#family.below(owner);
     this.#sharers.set(owner, sharers);
     return sharers;
   }
@@ -218,7 +218,7 @@ export async function* ownRanges(
   for await (const session of everyLog(store)) {
     const head = await store.head(session);
     if (head === undefined) continue;
-    if (head.parent === null || isWorkspaceId(session)) {
+    if (head.parent === null || isSharedLogId(session)) {
       yield [session, [[1, head.seq]]];
       continue;
     }

@@ -4,7 +4,7 @@
  * batches; a repeated call erases the rest.
  */
 import { SkeinError } from "../../core/error.ts";
-import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
+import { isSharedLogId, type LogId, type SessionId, type SharedLogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { mayIn } from "../../core/session/lifecycle.ts";
 import * as range from "../../core/range.ts";
@@ -35,7 +35,7 @@ export async function eraseTarget(
   done: EraseProgress,
 ): Promise<void> {
   for (const batch of batchesOf(survey.doomed)) {
-    if (isWorkspaceId(session)) await eraseOfWorkspace(deps, batch, reason);
+    if (isSharedLogId(session)) await eraseOfShared(deps, session, batch, reason);
     else {
       const members: Member[] = [
         { ...memberOf(session, shareOf(batch, Infinity), reason), erase: batch.ranges },
@@ -66,20 +66,34 @@ async function canBeTold({ store, writer }: Deps, session: SessionId): Promise<b
   return standing.newer === null && mayIn(standing.status, "govern");
 }
 
-/** The log of the workspace has no state to decide on. */
-async function eraseOfWorkspace(deps: Deps, batch: Batch, reason: string | undefined): Promise<void> {
+/** The workspace's is compared with what this process knew of it. */
+async function sharedHead(
+  { store, writer }: Deps,
+  log: SharedLogId,
+): Promise<{ readonly seq: number; readonly hash: string }> {
+  if (log === store.workspace) return writer.workspace.read();
+  return (await store.head(log)) ?? { seq: 0, hash: "" };
+}
+
+/** The log of a workspace or project has no session's state to decide on. */
+async function eraseOfShared(
+  deps: Deps,
+  log: SharedLogId,
+  batch: Batch,
+  reason: string | undefined,
+): Promise<void> {
   const { store, world, writer, actor } = deps;
   const share = shareOf(batch, Infinity);
   if (share === null) return;
   const content = reason === undefined ? {} : { content: { reason } };
   for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
-    const { seq, hash } = await writer.workspace.read();
+    const { seq, hash } = await sharedHead(deps, log);
     const expect = seq === 0 ? { seq } : { seq, hash };
     const { drafts } = seal(world, [{ type: "content.erased", body: share, ...content }], {
       actor,
       key: null,
     });
-    const part = { session: store.workspace, expect, drafts, erase: batch.ranges };
+    const part = { session: log, expect, drafts, erase: batch.ranges };
     try {
       await writer.commit([part]);
       return;
@@ -88,17 +102,17 @@ async function eraseOfWorkspace(deps: Deps, batch: Batch, reason: string | undef
       if (code !== "conflict" && (code !== "unknown" || tries >= limit.unknownRetriesMax)) throw error;
       // After a lost answer it may be done already; then it must not be recorded twice.
       if (code === "unknown") await world.sleep(Math.min(10 * 2 ** tries, 1_000));
-      if (await isGone(store, batch)) return;
+      if (await isGone(store, log, batch)) return;
     }
   }
-  throw new SkeinError("conflict", "the workspace changes too often; retries exhausted", {
+  throw new SkeinError("conflict", `${log} changes too often; retries exhausted`, {
     hint: "retry later",
   });
 }
 
-async function isGone(store: Store, { doomed }: Batch): Promise<boolean> {
+async function isGone(store: Store, log: SharedLogId, { doomed }: Batch): Promise<boolean> {
   const seq = doomed[0]?.seq ?? 0;
-  const [record] = await store.read(store.workspace, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
+  const [record] = await store.read(log, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
   return record?.content === null;
 }
 
@@ -112,7 +126,7 @@ export async function notifySharers(
   sharers: ReadonlyMap<SessionId, number>,
   reason: string | undefined,
 ): Promise<void> {
-  if (isWorkspaceId(session)) return;
+  if (isSharedLogId(session)) return;
   const gone = [...survey.gone, ...survey.doomed].toSorted((a, b) => a.seq - b.seq);
   for (const [sharer, toSeq] of new Map([[session, Infinity], ...sharers])) {
     if (!gone.some(({ seq }) => seq <= toSeq) || !(await canBeTold(deps, sharer))) continue;

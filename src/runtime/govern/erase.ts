@@ -6,7 +6,7 @@
 import { checkCall } from "../../call/check.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
-import { isWorkspaceId, quote, type LogId, type SessionId } from "../../core/ids.ts";
+import { isSharedLogId, quote, type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import * as range from "../../core/range.ts";
 import type { Range, Ranges } from "../../core/range.ts";
@@ -271,7 +271,7 @@ async function ofParent(
 }
 
 const sharersOf = async (family: SharedLogs, session: LogId): Promise<ReadonlyMap<SessionId, number>> =>
-  isWorkspaceId(session) ? new Map() : family.sharers(session);
+  isSharedLogId(session) ? new Map() : family.sharers(session);
 
 /** The logs that hold copies, each with what to erase of it. */
 async function targetsOf(deps: Deps, family: SharedLogs, found: readonly CopyHit[]): Promise<EraseTarget[]> {
@@ -297,7 +297,7 @@ async function checkTargets(deps: Deps, targets: readonly EraseTarget[]): Promis
   const { store, writer } = deps;
   for (const { session, survey: found, sharers } of targets) {
     const first = found.doomed[0]?.seq ?? Infinity;
-    if (isWorkspaceId(session) || first === Infinity) continue;
+    if (isSharedLogId(session) || first === Infinity) continue;
     const losers = [...sharers].filter(([, toSeq]) => toSeq >= first).map(([sharer]) => sharer);
     for (const loser of [session, ...losers]) {
       const { standing } = await writer.current(loser);

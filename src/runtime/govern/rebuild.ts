@@ -1,6 +1,6 @@
 /** Rebuild: deletes everything derived and makes it again from the logs. */
 import { SkeinError } from "../../core/error.ts";
-import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
+import { isSharedLogId, type LogId, type SessionId } from "../../core/ids.ts";
 import { catchUp, type IndexProgress } from "../read/projection.ts";
 import { indexEntryOf } from "../log/session-index.ts";
 import type { Deps } from "../deps.ts";
@@ -27,7 +27,7 @@ export async function rebuild(
   let sessions = 0;
   for await (const session of logs) {
     const head = await store.head(session);
-    if (head === undefined || isWorkspaceId(session)) continue;
+    if (head === undefined || isSharedLogId(session)) continue;
     try {
       await rebuildSession(deps, session, head.seq);
       records += head.seq - (head.parent?.seq ?? 0);

@@ -1,6 +1,6 @@
 /** Which records of a log are worth packing, by which policy, and their size. */
 import { readPages } from "../read/record-pages.ts";
-import { isWorkspaceId, type LogId } from "../../core/ids.ts";
+import { isSharedLogId, type LogId } from "../../core/ids.ts";
 import type { SessionStatus } from "../../core/session/lifecycle.ts";
 import { compactedTo, packersFor, packRecordsMin, spanText } from "../../core/govern/policy.ts";
 import type { PolicySubject, NamedPolicy } from "../../core/govern/policy.ts";
@@ -42,7 +42,7 @@ export async function planPacking(
   const isAged = afterMs !== null && activeAt <= nowMs - afterMs;
   if (isAged && over.includes(status)) return aged;
   if (last - packedTo < packRecordsMin) return null;
-  if (last - byAge >= packRecordsMin && !isWorkspaceId(session)) {
+  if (last - byAge >= packRecordsMin && !isSharedLogId(session)) {
     const { mind } = await states.at(session, headSeq);
     const toSeq = Math.min(last, compactedTo(mind));
     const because = `it lies before the compaction up to ${toSeq}`;

@@ -7,7 +7,7 @@ import { checkCall } from "../../call/check.ts";
 import { isForeign } from "../../core/catalog.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
-import { isWorkspaceId, type LogId } from "../../core/ids.ts";
+import { isSharedLogId, type LogId } from "../../core/ids.ts";
 import { marker, type Redactor } from "../../core/secret/redactor.ts";
 import type { Store } from "../../store/port.ts";
 import { contentOf } from "../read/content.ts";
@@ -70,7 +70,7 @@ export async function scan(
     if (head === undefined) continue;
     const { parent } = head;
     const shared = parent !== null && !options.whole && (await store.head(parent.session)) !== undefined;
-    if (!isWorkspaceId(session)) counts.sessions++;
+    if (!isSharedLogId(session)) counts.sessions++;
     const range = [shared ? parent.seq + 1 : 1, head.seq] as const;
     for await (const page of readPages(store, session, range, { contents: true })) {
       for (const record of page) {
@@ -94,7 +94,7 @@ function makePlacer({
 }: Deps): (session: LogId, seq: number) => Promise<Pick<ScanFinding, "owner" | "elsewhere">> {
   const known = new Map<LogId, boolean>();
   const livesElsewhere = async (owner: LogId): Promise<boolean> =>
-    !isWorkspaceId(owner) &&
+    !isSharedLogId(owner) &&
     ((await store.head(owner))?.copy === true || (await writer.current(owner)).standing.status === "moved");
   return async (session, seq) => {
     let owner = session;

@@ -1,7 +1,7 @@
 /** Verification: hashes every record again and compares it with the chain. Reads only. */
 import { flaw, genesisHash, type StoredRecord } from "../../core/chain.ts";
 import { SkeinError, sessionNotFound } from "../../core/error.ts";
-import { isWorkspaceId, type LogId } from "../../core/ids.ts";
+import { isSharedLogId, type LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { errorText } from "../../core/first-error.ts";
 import type { Store } from "../../store/port.ts";
@@ -128,7 +128,7 @@ export async function verifyLog(
   problems.sort((a, b) => a.seq - b.seq);
   return {
     ok: problems.length === 0,
-    sessions: isWorkspaceId(session) ? 0 : 1,
+    sessions: isSharedLogId(session) ? 0 : 1,
     ...count,
     problems,
     firstBad: problems[0] ?? null,

@@ -9,7 +9,7 @@ import type { WorkspaceEffects } from "./workspace-effects.ts";
 export interface AppendExtras {
   readonly actor: string;
   readonly beside?: WorkspaceEffects | null;
-  /** Refunds to paying sessions. */
+  /** Records in other logs: refunds to paying sessions, the place in a project. */
   readonly refunds?: readonly Part[];
 }
 

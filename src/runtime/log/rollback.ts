@@ -7,7 +7,7 @@
 import { readRecords } from "../read/record-pages.ts";
 import type { Command } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
-import { isWorkspaceId, type LogId } from "../../core/ids.ts";
+import { isSharedLogId, type LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { rolledBackReason, type State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
@@ -47,7 +47,7 @@ export function makeRollbacks({ store, states, suspend }: RollbackInput): Rollba
     const tail = { ...(common === null ? {} : { fromSeq: common + 1 }), toSeq };
     for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
       const head = await store.head(log);
-      if (head === undefined || isWorkspaceId(log)) return lostTail(log, tail, null);
+      if (head === undefined || isSharedLogId(log)) return lostTail(log, tail, null);
       const known = await states.load(log, head.seq);
       const sure = known.hash === "" ? { ...known, hash: head.hash } : known;
       const command = { do: "suspend", by: "error", tail, reason: reasonOf(tail) } as const;

@@ -8,7 +8,8 @@ import { emptyState, type State } from "../../core/state.ts";
 import type { AppendedPart, Outcome, Part, Store } from "../../store/port.ts";
 import { expectAt } from "../read/known-heads.ts";
 import type { World } from "../world.ts";
-import { awaitOutcome } from "./lost-answer.ts";
+import { awaitOutcome, keyedParts } from "./lost-answer.ts";
+import { joinParts, projectOf } from "./project-join.ts";
 import type { decideSealed, SealedDrafts } from "./seal.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
 import type { Newest } from "./state-cache.ts";
@@ -50,11 +51,12 @@ export async function writeTogether(
 
 /** Null: one was refused, but those decided before it have changed meanwhile, which may be the cause. */
 async function decideAll(
-  { store, newest, learn, decide }: TogetherDeps,
+  { store, world, newest, learn, decide }: TogetherDeps,
   members: readonly Member[],
   actor: string,
 ): Promise<{ parts: Part[]; blobs: SealedDrafts["blobs"] } | null> {
   const parts: Part[] = [];
+  const joins: Part[] = [];
   const blobs: SealedDrafts["blobs"][number][] = [];
   for (const { session, build, epoch, history, key, erase, start } of members) {
     const state = start === undefined ? (await newest.refresh(session)).state : (start.from ?? emptyState);
@@ -79,8 +81,12 @@ async function decideAll(
       ...present({ epoch, parent, index, erase }),
     });
     blobs.push(...sealed.blobs);
+    if (start === undefined) continue;
+    const project = projectOf(command, start.from);
+    joins.push(...keyedParts(world, await joinParts({ store, world }, { project, session, actor })));
   }
-  return { parts, blobs };
+  // Last, so that the result of an append has a place for each member.
+  return { parts: [...parts, ...joins], blobs };
 }
 
 /** Conflicts go to the caller; a lost answer is followed to its outcome. */

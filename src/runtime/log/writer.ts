@@ -9,7 +9,7 @@ import type { Command } from "../../core/command.ts";
 import { fold, recallingTypes } from "../../core/fold.ts";
 import { trustEvent } from "../../core/event.ts";
 import { SkeinError } from "../../core/error.ts";
-import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
+import { isSharedLogId, type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { emptyState, type State } from "../../core/state.ts";
 import type { AppendedPart, Draft, Part, Store } from "../../store/port.ts";
@@ -26,6 +26,7 @@ import { buildOrExisting, orExisting } from "./existing-change.ts";
 import { resolveOutcome, writeTogether, type TogetherDeps } from "./write-together.ts";
 import { makeKeyedMutex } from "./keyed-mutex.ts";
 import { awaitOutcome, keyedParts } from "./lost-answer.ts";
+import { joinParts, projectOf } from "./project-join.ts";
 import { makeNewest } from "./state-cache.ts";
 import {
   expectAt,
@@ -178,7 +179,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   /** False when the log no longer exists. */
   async function suspend(session: LogId, known: KnownState, command: Command): Promise<boolean> {
     const sealed = decided(known.state, command, { actor: "system" });
-    if ("refusal" in sealed || isWorkspaceId(session)) return true;
+    if ("refusal" in sealed || isSharedLogId(session)) return true;
     const expect = expectAt(noteState(known.state, known.hash));
     return (await write(session, known, sealed, { actor: "system", expect })) !== null;
   }
@@ -296,9 +297,12 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     const decision = decided(state, start.command, options);
     if ("refusal" in decision) throw refused(decision.refusal);
     const { parent } = start;
+    const project = projectOf(start.command, start.from);
+    const joins = await joinParts({ store, world }, { project, session, actor: options.actor });
     const written = await write(session, unread(state), decision, {
       ...options,
       expect: "absent",
+      ...(joins.length === 0 ? {} : { refunds: keyedParts(world, joins) }),
       ...(parent && { parent }),
     });
     if (written === null) throw new SkeinError("conflict", `${session} exists already`);

@@ -18,6 +18,8 @@ export interface CostOptions {
   readonly session?: string;
   /** With `session`: also its forks, children, successors and ancestors. */
   readonly family?: boolean;
+  /** Only the sessions of this project, by its id or a suffix. */
+  readonly project?: string;
   /** Calls that ended at or after this moment, and before that one; in milliseconds since 1970. */
   readonly since?: number;
   readonly until?: number;

@@ -6,7 +6,7 @@ import type { ItemKind, ItemStatus } from "../../core/item/kind.ts";
 import { present } from "../../core/present.ts";
 import { readEvent } from "../../core/event.ts";
 import { SkeinError } from "../../core/error.ts";
-import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
+import { isSharedLogId, type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { includes } from "../../core/range.ts";
 import { transcriptRanges, type ItemRef, type State } from "../../core/state.ts";
@@ -35,7 +35,7 @@ export async function catchUp(
     const texts: { session: LogId; seq: number; text: string }[] = [];
     const touched = new Map<SessionId, number>();
     for (const record of page.records) {
-      if (!isWorkspaceId(record.session) && changesItems.test(record.type))
+      if (!isSharedLogId(record.session) && changesItems.test(record.type))
         touched.set(record.session, record.seq);
       if (record.content === null) continue;
       const text = textOf(await contentOf(store, record).catch(ifDamaged));
@@ -183,7 +183,7 @@ export async function search(
     const [record] = await store.read(log, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
     const head = await store.head(log);
     if (record === undefined || head === undefined) continue;
-    const state = minds.get(log) ?? (isWorkspaceId(log) ? undefined : await states.at(log, head.seq));
+    const state = minds.get(log) ?? (isSharedLogId(log) ? undefined : await states.at(log, head.seq));
     if (state !== undefined) minds.set(log, state);
     const { event } = readEvent(record, false);
     const snippet = snippetOf(textOf(await readContent(store, log, seq)), text);

@@ -72,6 +72,7 @@ export interface MigrateAllReport {
 export async function migrateAll(deps: Deps, options: MigrateAllOptions): Promise<MigrateAllReport> {
   checkCall("engine.migrate", options);
   const { to, dryRun = false } = options;
+  await refuseProjects(deps);
   if (typeof to === "object" && typeof to.append === "function") {
     return dryRun ? surveyAll(deps, to) : moveAll(deps, { to, where: to.workspace }, options);
   }
@@ -99,6 +100,15 @@ export async function migrateAll(deps: Deps, options: MigrateAllOptions): Promis
   } finally {
     await store?.close();
   }
+}
+
+/** Their logs are not moved yet: without them the sessions there would lose what they share. */
+async function refuseProjects({ projects }: Deps): Promise<void> {
+  const count = (await projects.ids()).length;
+  if (count === 0) return;
+  throw new SkeinError("refused", `migrate: the store has ${count} projects, which cannot be moved yet`, {
+    hint: "copy the store itself (docs/operating.md), or move single sessions with skein export --move",
+  });
 }
 
 const checkOther = ({ store }: Deps, to: Store): void => {

@@ -4,7 +4,7 @@ import { present } from "../../core/present.ts";
 import type { Binding } from "../../core/tool/commands.ts";
 import type { TriggerSetting } from "../../core/trigger/commands.ts";
 import { SkeinError } from "../../core/error.ts";
-import { quote, type LogId, type SessionId } from "../../core/ids.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
 import type { State, TriggerRef } from "../../core/state.ts";
 import {
   checkMissed,
@@ -21,7 +21,7 @@ import type { Change } from "../log/writer.ts";
 import { specOf } from "./fire.ts";
 import { sources } from "./sources.ts";
 import { checkTime, isTimeSpec, nextTime } from "./times.ts";
-import { makeToken } from "./webhook-token.ts";
+import { makeToken, type TriggerOwner } from "./webhook-token.ts";
 
 /** Options of `session.trigger`. */
 export interface TriggerOptions {
@@ -128,7 +128,7 @@ interface TriggerRequest {
   /** Null for a session yet to be opened, and for a template. */
   readonly session: SessionId | null;
   /** The log that it is set in; null when that has no name yet. */
-  readonly owner: LogId | null;
+  readonly owner: TriggerOwner | null;
 }
 
 /** Validates a trigger, and inspects what it watches. */

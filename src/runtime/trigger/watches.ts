@@ -2,7 +2,7 @@
 import { readRows } from "../read/session-rows.ts";
 import type { TriggerKind } from "../../core/trigger/events.ts";
 import { sessionNotFound } from "../../core/error.ts";
-import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
+import { isSessionId, isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
 import { errorText } from "../../core/first-error.ts";
@@ -182,7 +182,7 @@ export function makeWatches(
         for (const { session, type } of page.records) {
           if (!touches.test(type)) continue;
           if (isWorkspaceId(session)) templates ||= type !== "session.deleted";
-          else touched.add(session);
+          else if (isSessionId(session)) touched.add(session);
         }
         for (const session of touched) await inTurn(() => update(session));
         if (templates) await inTurn(updateTemplates);

@@ -2,8 +2,11 @@
  * Tokens of webhooks: the holder of one may fire its trigger. It names the log of the trigger, so that no
  * list of tokens is needed; the log keeps only its digest.
  */
-import { isSessionId, isWorkspaceId, type LogId } from "../../core/ids.ts";
+import { isSessionId, isWorkspaceId, type SessionId, type WorkspaceId } from "../../core/ids.ts";
 import type { World } from "../world.ts";
+
+/** The log that has a trigger: a session's, or the workspace's with its templates. */
+export type TriggerOwner = SessionId | WorkspaceId;
 
 const secretBytes = 32;
 /** Of the digest of the name. */
@@ -16,7 +19,7 @@ export const nameMark = ({ digest }: Hashing, name: string): string => digest(""
 /** `<log>.<mark of the name>.<random>`. */
 export function makeToken(
   world: Pick<World, "digest" | "random">,
-  owner: LogId,
+  owner: TriggerOwner,
   name: string,
 ): { readonly token: string; readonly digest: string } {
   const secret = Buffer.from(world.random(secretBytes)).toString("base64url");
@@ -25,7 +28,7 @@ export function makeToken(
 }
 
 /** The log of a token's trigger; null when it cannot be a token. */
-export function readToken(token: unknown): { readonly owner: LogId; readonly mark: string } | null {
+export function readToken(token: unknown): { readonly owner: TriggerOwner; readonly mark: string } | null {
   if (typeof token !== "string" || token.length > 200) return null;
   const [owner = "", mark = "", secret = "", ...more] = token.split(".");
   if (more.length > 0 || mark.length !== nameChars || secret === "") return null;

@@ -5,7 +5,7 @@
  * one. Where that event no longer exists, some are delivered twice, and none is left out.
  */
 import { SkeinError } from "../../core/error.ts";
-import { isSessionId, isWorkspaceId, type LogId } from "../../core/ids.ts";
+import { isSessionId, isSharedLogId, type LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { originIn } from "../../core/branch/origin.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
@@ -51,7 +51,7 @@ export function parsePlace(text: string | undefined): FeedPlace {
   const [after = "", session, seq, hash = "", more] = text.split(mark);
   const position = after === "" ? null : after;
   if (session === undefined) return { after: position, last: null };
-  const isLog = isSessionId(session) || isWorkspaceId(session);
+  const isLog = isSessionId(session) || isSharedLogId(session);
   const isSeq = seq !== undefined && /^[1-9]\d{0,14}$/.test(seq);
   if (isLog && isSeq && /^([0-9a-f]{8})?$/.test(hash) && more === undefined)
     return { after: position, last: { session, seq: Number(seq), hash } };

@@ -1,5 +1,6 @@
 /** Conformance: appends, their refusals, and leases. */
 import assert from "node:assert/strict";
+import { makeProjectId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Bench, ConformanceCase } from "./bench.ts";
 import { append, assertWhole, drafts, draftOf, entryOf, isError, opened } from "./bench.ts";
@@ -11,6 +12,7 @@ export const appendCases: readonly ConformanceCase[] = [
   { name: "a record is returned as it was written", run: verbatim },
   { name: "Unicode and 1 MiB contents are returned byte for byte", run: largeContents },
   { name: "the workspace has its own log", run: workspaceLog },
+  { name: "a project has its own log, which is no session", run: projectLog },
   { name: "each expectation accepts the matching head and no other", run: expectations },
   { name: "a stale head is refused and nothing is written", run: staleHead },
   { name: "a head of another history is refused and nothing is written", run: otherHead },
@@ -100,6 +102,30 @@ async function workspaceLog(bench: Bench): Promise<void> {
   await append(bench, partOf(bench, workspace, { seq: headSeq }));
   await assertWhole(bench, workspace, headSeq + 1);
   assert.deepEqual((await bench.store.list({}, { limit: 10 })).rows, []);
+}
+
+async function projectLog(bench: Bench): Promise<void> {
+  const { store, world } = bench;
+  const project = makeProjectId({ nowMs: world.now(), random: new Uint8Array(10).fill(7) });
+  const session = bench.newId();
+  await append(
+    bench,
+    partOf(bench, project, "absent"),
+    partOf(bench, session, "absent", { index: entryOf() }),
+  );
+  await append(bench, partOf(bench, project, "exists"));
+  await append(bench, partOf(bench, project, { seq: 2 }, { count: 2 }));
+  await assertWhole(bench, project, 4);
+  assert.deepEqual(
+    (await store.list({}, { limit: 10 })).rows.map((row) => row.session),
+    [session],
+  );
+  assert.ok((await store.logs(null, 10)).rows.includes(project));
+  assert.equal((await store.stats()).sessions, 1);
+  for (const wrong of [{ index: entryOf() }, { parent: { session, seq: 1 } }]) {
+    const part = partOf(bench, makeProjectId({ nowMs: 1, random: new Uint8Array(10) }), "absent", wrong);
+    await assert.rejects(store.append([part]), { code: "invalid" });
+  }
 }
 
 async function expectations(bench: Bench): Promise<void> {

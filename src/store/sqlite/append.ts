@@ -2,7 +2,7 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { genesisHash, link } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
-import { isWorkspaceId } from "../../core/ids.ts";
+import { isSharedLogId } from "../../core/ids.ts";
 import { originOf } from "../../core/branch/origin.ts";
 import {
   agrees,
@@ -238,7 +238,7 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
 
   /** The row of a new log, with its initial head: empty, or a position of its parent. */
   function begin({ session, parent, index, drafts }: Part): HeadRow {
-    if (index === undefined && !isWorkspaceId(session)) throw missingIndex(session);
+    if (index === undefined && !isSharedLogId(session)) throw missingIndex(session);
     const start = parent === undefined ? null : forkPoint(parent);
     const openedAt = Math.max(world.now(), start?.at ?? 0);
     const seq = parent?.seq ?? 0;
@@ -247,7 +247,7 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
     const { lastInsertRowid } = insertLog.run(
       tenant,
       session,
-      isWorkspaceId(session) ? 0 : 1,
+      isSharedLogId(session) ? 0 : 1,
       start?.parent ?? null,
       start?.base ?? null,
       seq,

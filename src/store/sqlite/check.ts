@@ -60,7 +60,8 @@ const strays = [
   `SELECT 'a record that was taken out of its log: ' || position AS fault
    FROM records WHERE log = 0 AND body <> '{}' LIMIT 20`,
   `SELECT 'a log of no session: ' || session AS fault FROM logs
-   WHERE session NOT GLOB 'ses_${idTail}' AND session NOT GLOB 'wsp_${idTail}' LIMIT 20`,
+   WHERE session NOT GLOB 'ses_${idTail}' AND session NOT GLOB 'wsp_${idTail}'
+   AND session NOT GLOB 'prj_${idTail}' LIMIT 20`,
 ] as const;
 
 /**

@@ -4,7 +4,7 @@
  */
 import { genesisHash } from "../../../core/chain.ts";
 import { SkeinError } from "../../../core/error.ts";
-import { isWorkspaceId, type LogId } from "../../../core/ids.ts";
+import { isSharedLogId, type LogId } from "../../../core/ids.ts";
 import { originOf } from "../../../core/branch/origin.ts";
 import type { Outcome, Part } from "../../port.ts";
 import { depthFlaw, judgePart, missingForkPoint, missingIndex } from "../../judge.ts";
@@ -261,7 +261,7 @@ function beginning(
   { session, index, parent }: Part,
   earlier: readonly WrittenPart[],
 ): { readonly from: Beginning; readonly end: End } | SkeinError {
-  if (index === undefined && !isWorkspaceId(session)) return missingIndex(session);
+  if (index === undefined && !isSharedLogId(session)) return missingIndex(session);
   if (parent === undefined) {
     const from = { parent: null, base: null, forkSeq: 0, depth: 0 };
     return { from, end: { seq: 0, hash: genesisHash, at: 0 } };
@@ -453,7 +453,7 @@ function logArrays(list: readonly WrittenPart[]): string[] {
   return [
     arrayOf(list.map(({ log }) => log)),
     arrayOf(list.map(({ part }) => part.session)),
-    arrayOf(list.map(({ part }) => !isWorkspaceId(part.session))),
+    arrayOf(list.map(({ part }) => !isSharedLogId(part.session))),
     arrayOf(list.map(({ begins }) => begins?.parent ?? null)),
     arrayOf(list.map(({ begins }) => begins?.base ?? null)),
     arrayOf(list.map(({ begins }) => begins?.forkSeq ?? 0)),

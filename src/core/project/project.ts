@@ -1,0 +1,194 @@
+/**
+ * A project: what several sessions share. Folded from its own log; the fold is total and reads no contents,
+ * as that of a session. Decisions on it are pure.
+ */
+import { accept, refuse, type Decision, type DraftEvent, type Refusal } from "../decision.ts";
+import { statusMistake } from "../item/decide.ts";
+import { itemKey } from "../item/fold.ts";
+import { defaultStatus, type ItemStatus } from "../item/kind.ts";
+import { limit } from "../limit.ts";
+import { present } from "../present.ts";
+
+export const projectStatuses = ["open", "closed", "archived"] as const;
+/** The status of a project. */
+export type ProjectStatus = (typeof projectStatuses)[number];
+export const projectOutcomes = ["completed", "cancelled", "failed"] as const;
+/** How a project ended. */
+export type ProjectOutcome = (typeof projectOutcomes)[number];
+
+/** An item of a project, without its value. */
+export interface ProjectItemRef {
+  readonly kind: string;
+  readonly key: string;
+  readonly status: string | null;
+  readonly seq: number;
+  readonly at: number;
+  readonly actor: string;
+  /** The session it came from; null for one that a person recorded. */
+  readonly origin: { readonly session: string; readonly seq: number } | null;
+}
+
+/** The events that a project is folded from, besides items. */
+interface ProjectRecord {
+  readonly seq: number;
+  readonly at: number;
+  readonly type: string;
+  readonly actor: string;
+  readonly body: unknown;
+}
+
+/** The state of a project at a position. Each reader has its own instance. */
+export class ProjectState {
+  seq = 0;
+  openedAt = 0;
+  activeAt = 0;
+  status: ProjectStatus = "open";
+  outcome: ProjectOutcome | null = null;
+  notes = 0;
+  readonly sessions = new Map<string, number>();
+  readonly items = new Map<string, ProjectItemRef>();
+
+  /** Applies the next record. Types that it does not know change nothing but the position. */
+  apply({ seq, at, type, actor, body: given }: ProjectRecord): void {
+    const body = (given ?? {}) as Readonly<Record<string, unknown>>;
+    this.seq = seq;
+    this.activeAt = at;
+    switch (type) {
+      case "project.opened":
+        this.openedAt = at;
+        return;
+      case "project.joined":
+        if (typeof body["session"] === "string") this.sessions.set(body["session"], seq);
+        return;
+      case "project.noted":
+        this.notes += 1;
+        return;
+      case "project.closed":
+        this.status = "closed";
+        this.outcome = projectOutcomes.find((one) => one === body["outcome"]) ?? null;
+        return;
+      case "project.reopened":
+        this.status = "open";
+        this.outcome = null;
+        return;
+      case "project.archived":
+        this.status = "archived";
+        return;
+      case "item.recorded":
+        this.#record({ seq, at, actor }, body);
+        return;
+      case "item.retracted":
+        this.items.delete(itemKey(String(body["kind"]), String(body["key"])));
+        return;
+      default:
+    }
+  }
+
+  #record(
+    place: Pick<ProjectItemRef, "seq" | "at" | "actor">,
+    body: Readonly<Record<string, unknown>>,
+  ): void {
+    const [kind, key] = [String(body["kind"]), String(body["key"])];
+    const given = typeof body["status"] === "string" ? body["status"] : null;
+    const status = given ?? defaultStatus(kind);
+    const origin = (body["origin"] ?? null) as ProjectItemRef["origin"];
+    this.items.set(itemKey(kind, key), { kind, key, status, origin, ...place });
+  }
+}
+
+/** A change of a project. */
+export type ProjectCommand =
+  | {
+      readonly do: "record";
+      readonly kind: string;
+      readonly key: string;
+      readonly value: unknown;
+      readonly because?: string | undefined;
+      readonly status?: ItemStatus | undefined;
+      readonly origin?: { readonly session: string; readonly seq: number } | undefined;
+    }
+  | {
+      readonly do: "retract";
+      readonly kind: string;
+      readonly key: string;
+      readonly because?: string | undefined;
+    }
+  | { readonly do: "note"; readonly text: string; readonly session?: string | undefined }
+  | { readonly do: "close"; readonly outcome: ProjectOutcome; readonly reason?: string | undefined }
+  | { readonly do: "reopen" | "archive"; readonly reason?: string | undefined };
+
+/** The record of a change, or a refusal. */
+export function decideProject(state: ProjectState, command: ProjectCommand): Decision {
+  switch (command.do) {
+    case "record":
+      return must(state, "open", "change its items") ?? recorded(state, command);
+    case "retract":
+      return must(state, "open", "change its items") ?? retracted(state, command);
+    case "note": {
+      const body = present({ session: command.session });
+      const draft = { type: "project.noted", body, content: { text: command.text } };
+      return must(state, "open", "take notes") ?? accept(draft);
+    }
+    case "close": {
+      const closed = { type: "project.closed", body: { outcome: command.outcome } };
+      return must(state, "open", "be closed") ?? accept(withReason(closed, command));
+    }
+    case "reopen":
+      return state.status === "open"
+        ? refuse("refused", "the project is open already")
+        : accept(withReason({ type: "project.reopened", body: {} }, command));
+    case "archive":
+      return (
+        must(state, "closed", "be archived") ??
+        accept(withReason({ type: "project.archived", body: {} }, command))
+      );
+  }
+}
+
+/** Why no other session may join; null while it is open. */
+export function joinRefusal({ status }: ProjectState): Refusal | null {
+  if (status === "open") return null;
+  const message = `the project is ${status} and cannot take another session`;
+  return { code: "refused", message, hint: ways[status] };
+}
+
+function recorded(state: ProjectState, command: CommandOf<"record">): Decision {
+  const { kind, key, value, because, status, origin } = command;
+  if (value === undefined) {
+    const hint = "give a value, or retract the item";
+    return refuse("invalid", `project: ${kind} "${key}": value: missing`, hint);
+  }
+  const mistake = statusMistake(kind, status);
+  if (mistake !== null) return mistake;
+  if (!state.items.has(itemKey(kind, key)) && state.items.size >= limit.itemsMax) {
+    const full = `a project holds at most ${limit.itemsMax} items`;
+    return refuse("refused", full, "retract outdated items first");
+  }
+  const body = present({ kind, key, status: status ?? defaultStatus(kind) ?? undefined, origin });
+  return accept({ type: "item.recorded", body, content: present({ value, because }) });
+}
+
+function retracted(state: ProjectState, { kind, key, because }: CommandOf<"retract">): Decision {
+  if (!state.items.has(itemKey(kind, key))) {
+    const hint = '"skein project show ID" lists its items';
+    return refuse("not-found", `the project has no ${kind} "${key}" to retract`, hint);
+  }
+  const draft = { type: "item.retracted", body: { kind, key } };
+  return accept(because === undefined ? draft : { ...draft, content: { because } });
+}
+
+type CommandOf<K extends ProjectCommand["do"]> = Extract<ProjectCommand, { readonly do: K }>;
+
+const ways: Readonly<Record<ProjectStatus, string>> = {
+  open: '"skein project close ID" closes it',
+  closed: '"skein project reopen ID" opens it again',
+  archived: '"skein project reopen ID" opens it again',
+};
+
+const must = (state: ProjectState, status: ProjectStatus, verb: string): Decision | null =>
+  state.status === status
+    ? null
+    : refuse("refused", `the project is ${state.status} and cannot ${verb}`, ways[state.status]);
+
+const withReason = (draft: DraftEvent, { reason }: { readonly reason?: string | undefined }): DraftEvent =>
+  reason === undefined ? draft : { ...draft, content: { reason } };

@@ -1,0 +1,77 @@
+/** The engine's calls on projects. */
+import type { ItemKind } from "../../core/item/kind.ts";
+import type { ProjectOutcome, ProjectStatus } from "../../core/project/project.ts";
+import type { Deps } from "../deps.ts";
+import type {
+  OpenProjectOptions,
+  ProjectRecordOptions,
+  ProjectSummary,
+  ProjectView,
+} from "../project/projects.ts";
+
+/** The part of an engine that opens, reads and changes projects. */
+export class ProjectCalls {
+  readonly #deps: Deps;
+
+  /** @internal */
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Opens a project: an objective that several sessions share. `engine.open({ project })` opens a session in
+   * it.
+   */
+  async openProject(options: OpenProjectOptions): Promise<ProjectSummary> {
+    return (await import("../project/projects.ts")).openProject(this.#deps, options);
+  }
+
+  /** The projects of the workspace, the most recently active first. */
+  async projects(options: { readonly status?: ProjectStatus } = {}): Promise<ProjectSummary[]> {
+    return (await import("../project/projects.ts")).listProjects(this.#deps, options);
+  }
+
+  /** A project with its items, the end of its journal, and its sessions. */
+  async project(idOrEnding: string): Promise<ProjectView> {
+    return (await import("../project/projects.ts")).showProject(this.#deps, idOrEnding);
+  }
+
+  /** Sets an item of the project: every session that is opened in it later starts with it. */
+  async recordInProject(project: string, options: ProjectRecordOptions): Promise<ProjectSummary> {
+    return (await import("../project/projects.ts")).recordInProject(this.#deps, project, options);
+  }
+
+  /** Retracts an item of the project. */
+  async retractInProject(
+    project: string,
+    options: { readonly kind: ItemKind; readonly key: string; readonly because?: string },
+  ): Promise<ProjectSummary> {
+    return (await import("../project/projects.ts")).retractInProject(this.#deps, project, options);
+  }
+
+  /** Adds an entry to the project's journal: what was done, what comes next. */
+  async noteInProject(
+    project: string,
+    options: { readonly text: string; readonly session?: string },
+  ): Promise<ProjectSummary> {
+    return (await import("../project/projects.ts")).noteInProject(this.#deps, project, options);
+  }
+
+  /** Closes the project. Its sessions go on; no other may join. */
+  async closeProject(
+    project: string,
+    options: { readonly outcome?: ProjectOutcome; readonly reason?: string } = {},
+  ): Promise<ProjectSummary> {
+    return (await import("../project/projects.ts")).closeProject(this.#deps, project, options);
+  }
+
+  /** Opens a closed or archived project again. */
+  async reopenProject(project: string, options: { readonly reason?: string } = {}): Promise<ProjectSummary> {
+    return (await import("../project/projects.ts")).reopenProject(this.#deps, project, options);
+  }
+
+  /** Makes a closed project read-only. */
+  async archiveProject(project: string, options: { readonly reason?: string } = {}): Promise<ProjectSummary> {
+    return (await import("../project/projects.ts")).archiveProject(this.#deps, project, options);
+  }
+}

@@ -1,0 +1,341 @@
+/**
+ * Projects: opened with a log of their own, listed in the workspace's log, and changed by decisions on their
+ * state. A change is written only if the log still ends where it was decided.
+ */
+import { checkCall } from "../../call/check.ts";
+import type { StoredRecord } from "../../core/chain.ts";
+import type { DraftEvent, Refusal } from "../../core/decision.ts";
+import { SkeinError } from "../../core/error.ts";
+import {
+  isSessionId,
+  makeProjectId,
+  type ProjectId,
+  type SessionId,
+  type WorkspaceId,
+} from "../../core/ids.ts";
+import type { ItemKind, ItemStatus } from "../../core/item/kind.ts";
+import { limit } from "../../core/limit.ts";
+import { present } from "../../core/present.ts";
+import {
+  decideProject,
+  type ProjectCommand,
+  type ProjectItemRef,
+  type ProjectOutcome,
+  type ProjectState,
+  type ProjectStatus,
+} from "../../core/project/project.ts";
+import type { Part, Store } from "../../store/port.ts";
+import type { Deps } from "../deps.ts";
+import { seal } from "../log/seal.ts";
+import { writtenBefore } from "../log/workspace-log.ts";
+import { contentOf, readContent } from "../read/content.ts";
+import { readRecords } from "../read/record-pages.ts";
+import { findProject, type ReadProject } from "./project-reader.ts";
+
+/** Options of `engine.openProject`. */
+export interface OpenProjectOptions {
+  /** The goal that its sessions share. */
+  readonly objective: string;
+  readonly name?: string;
+  /** For the model, in every session of the project. */
+  readonly instructions?: string;
+  /** Rules that every session of the project keeps. */
+  readonly constraints?: readonly string[];
+}
+
+/** A project in a list. */
+export interface ProjectSummary {
+  readonly project: ProjectId;
+  /** Null when it was erased. */
+  readonly objective: string | null;
+  readonly name: string | null;
+  readonly status: ProjectStatus;
+  readonly outcome: ProjectOutcome | null;
+  readonly openedAt: number;
+  readonly activeAt: number;
+  readonly sessions: number;
+  readonly items: number;
+  readonly notes: number;
+  readonly head: { readonly seq: number; readonly hash: string };
+}
+
+/** An item of a project with its value. */
+export interface ProjectItem extends ProjectItemRef {
+  /** Null when it was erased. */
+  readonly value: unknown;
+  readonly because: string | null;
+  readonly erased: boolean;
+}
+
+/** An entry of a project's journal. */
+export interface ProjectNote {
+  readonly seq: number;
+  readonly at: number;
+  readonly actor: string;
+  readonly session: string | null;
+  /** Null when it was erased. */
+  readonly text: string | null;
+}
+
+/** A project whole: what it is for, what it knows, who works on it. */
+export interface ProjectView extends Omit<ProjectSummary, "sessions" | "items" | "notes"> {
+  readonly instructions: string | null;
+  readonly constraints: readonly string[];
+  /** Ids, in the order in which they joined. */
+  readonly sessions: readonly string[];
+  readonly items: readonly ProjectItem[];
+  /** The newest entries of the journal, the latest last. */
+  readonly journal: readonly ProjectNote[];
+}
+
+/** Options of `engine.recordInProject`. */
+export interface ProjectRecordOptions {
+  readonly kind: ItemKind;
+  readonly key: string;
+  readonly value: unknown;
+  readonly because?: string;
+  readonly status?: ItemStatus;
+}
+
+/** Entries of the journal that a view has. */
+const journalMax = 100;
+
+/** Opens a project: its first record and its place in the workspace's list are one append. */
+export async function openProject(deps: Deps, options: OpenProjectOptions): Promise<ProjectSummary> {
+  checkCall("engine.openProject", options);
+  const { store, world, writer, actor, once = null } = deps;
+  if (options.objective.trim() === "") {
+    throw new SkeinError("invalid", "project open: objective: missing", {
+      hint: "state the project's goal in a sentence",
+    });
+  }
+  const { name, constraints, ...rest } = options;
+  const has = name === undefined ? ["objective"] : ["objective", "name"];
+  const content = present({ ...rest, name, constraints: constraints && [...constraints] });
+  const opened: DraftEvent = { type: "project.opened", body: { workspace: store.workspace, has }, content };
+  const id = makeProjectId({ nowMs: world.now(), random: world.random(10) });
+  const listed = seal(world, [{ type: "project.listed", body: { project: id } }], { actor, key: once });
+  const { drafts, blobs } = seal(world, [opened], { actor, key: null });
+  const before = await write(deps, store.workspace, async () => {
+    const { seq, hash } = await writer.workspace.read();
+    const expect = seq === 0 ? "absent" : { seq, hash };
+    const list: Part = { session: store.workspace, expect, drafts: listed.drafts };
+    return { parts: [list, { session: id, expect: "absent", drafts }], blobs };
+  });
+  if (before === null) return summaryNow(deps, id);
+  // Opened by an earlier call with this key: as it was then.
+  const { project } = JSON.parse(before.body) as { project: ProjectId };
+  const [first] = await store.read(project, { fromSeq: 1, toSeq: 1, limit: 1, contents: false });
+  if (first === undefined) throw new Error("invariant: a listed project has a log");
+  return summaryOf(deps, project, await deps.projects.at(project, first));
+}
+
+/** The projects of the workspace, the most recently active first. */
+export async function listProjects(
+  deps: Deps,
+  { status }: { readonly status?: ProjectStatus } = {},
+): Promise<ProjectSummary[]> {
+  checkCall("engine.projects", present({ status }));
+  const rows: ProjectSummary[] = [];
+  for (const id of await deps.projects.ids()) {
+    const row = await summaryNow(deps, id).catch(ifMissing);
+    if (row !== null && (status ?? row.status) === row.status) rows.push(row);
+  }
+  return rows.toSorted((a, b) => b.activeAt - a.activeAt || (a.project < b.project ? -1 : 1));
+}
+
+/** A project with its items, its journal and its sessions. */
+export async function showProject(deps: Deps, idOrEnding: string): Promise<ProjectView> {
+  const { store } = deps;
+  const id = await findProject(deps.projects, idOrEnding);
+  const summary = await summaryNow(deps, id);
+  const { state } = await deps.projects.read(id);
+  const opened = await openingOf(deps, id);
+  return {
+    ...summary,
+    instructions: opened?.instructions ?? null,
+    constraints: opened?.constraints ?? [],
+    sessions: [...state.sessions.keys()],
+    items: await itemsOf(deps, id, state),
+    journal: await journalOf(store, id, state.seq),
+  };
+}
+
+/** Records an item of the project: all its sessions start with it. */
+export const recordInProject = (
+  deps: Deps,
+  idOrEnding: string,
+  options: ProjectRecordOptions,
+): Promise<ProjectSummary> => {
+  checkCall("engine.recordInProject", options, { project: idOrEnding });
+  return change(deps, idOrEnding, { do: "record", ...options });
+};
+
+/** Retracts an item of the project. */
+export const retractInProject = (
+  deps: Deps,
+  idOrEnding: string,
+  options: { readonly kind: ItemKind; readonly key: string; readonly because?: string },
+): Promise<ProjectSummary> => {
+  checkCall("engine.retractInProject", options, { project: idOrEnding });
+  return change(deps, idOrEnding, { do: "retract", ...options });
+};
+
+/** Adds an entry to the project's journal. */
+export const noteInProject = (
+  deps: Deps,
+  idOrEnding: string,
+  options: { readonly text: string; readonly session?: string },
+): Promise<ProjectSummary> => {
+  checkCall("engine.noteInProject", options, { project: idOrEnding });
+  return change(deps, idOrEnding, { do: "note", ...options });
+};
+
+/** Closes it. Its sessions go on; no other may join. */
+export const closeProject = (
+  deps: Deps,
+  idOrEnding: string,
+  { outcome = "completed", ...rest }: { readonly outcome?: ProjectOutcome; readonly reason?: string } = {},
+): Promise<ProjectSummary> => {
+  checkCall("engine.closeProject", { outcome, ...rest }, { project: idOrEnding });
+  return change(deps, idOrEnding, { do: "close", outcome, ...rest });
+};
+
+/** Opens a closed or archived project again. */
+export const reopenProject = (
+  deps: Deps,
+  idOrEnding: string,
+  options: { readonly reason?: string } = {},
+): Promise<ProjectSummary> => {
+  checkCall("engine.reopenProject", options, { project: idOrEnding });
+  return change(deps, idOrEnding, { do: "reopen", ...options });
+};
+
+/** Makes a closed project read-only. */
+export const archiveProject = (
+  deps: Deps,
+  idOrEnding: string,
+  options: { readonly reason?: string } = {},
+): Promise<ProjectSummary> => {
+  checkCall("engine.archiveProject", options, { project: idOrEnding });
+  return change(deps, idOrEnding, { do: "archive", ...options });
+};
+
+/** One change, decided on the project's state. */
+async function change(deps: Deps, idOrEnding: string, command: ProjectCommand): Promise<ProjectSummary> {
+  const id = await findProject(deps.projects, idOrEnding);
+  const { world, actor, once = null } = deps;
+  const before = await write(deps, id, async () => {
+    const { state, seq, hash } = await deps.projects.read(id);
+    const decision = decideProject(state, command);
+    if (!decision.ok) throw refusalError(decision.refusal);
+    const { drafts, blobs } = seal(world, decision.drafts, { actor, key: once });
+    return { parts: [{ session: id, expect: { seq, hash }, drafts }], blobs };
+  });
+  return before === null ? summaryNow(deps, id) : summaryOf(deps, id, await deps.projects.at(id, before));
+}
+
+const refusalError = ({ code, message, hint }: Refusal): SkeinError =>
+  new SkeinError(code, message, present({ hint }));
+
+type Sealed = { readonly parts: readonly Part[]; readonly blobs: ReturnType<typeof seal>["blobs"] };
+
+/**
+ * Builds and writes; again when a log has moved on meanwhile. Under the caller's key it is written once: the
+ * record of an earlier call in this log is returned instead. Null when it was written now.
+ */
+async function write(
+  deps: Deps,
+  log: ProjectId | WorkspaceId,
+  build: () => Promise<Sealed>,
+): Promise<StoredRecord | null> {
+  const { store, writer } = deps;
+  for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
+    const before = await writtenBefore(deps, log);
+    if (before !== null) return before;
+    const { parts, blobs } = await build();
+    for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
+    try {
+      await writer.commit(parts);
+      return null;
+    } catch (error) {
+      if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
+    }
+  }
+  throw new SkeinError("conflict", `${log} changes too often; retries exhausted`, { hint: "retry later" });
+}
+
+const summaryNow = async (deps: Deps, id: ProjectId): Promise<ProjectSummary> =>
+  summaryOf(deps, id, await deps.projects.read(id));
+
+async function summaryOf(
+  deps: Deps,
+  id: ProjectId,
+  { state, seq, hash }: ReadProject,
+): Promise<ProjectSummary> {
+  const opened = await openingOf(deps, id);
+  const { status, outcome, openedAt, activeAt, notes } = state;
+  return {
+    project: id,
+    objective: opened?.objective ?? null,
+    name: opened?.name ?? null,
+    status,
+    outcome,
+    openedAt,
+    activeAt,
+    sessions: state.sessions.size,
+    items: state.items.size,
+    notes,
+    head: { seq, hash },
+  };
+}
+
+/** The sessions that joined it. */
+export async function sessionsOf(deps: Deps, idOrEnding: string): Promise<readonly SessionId[]> {
+  const { state } = await deps.projects.read(await findProject(deps.projects, idOrEnding));
+  return [...state.sessions.keys()].filter((id) => isSessionId(id));
+}
+
+/** What it was opened with; undefined when that was erased. */
+export const openingOf = async (
+  { store }: Pick<Deps, "store">,
+  id: ProjectId,
+): Promise<OpenProjectOptions | undefined> =>
+  (await readContent(store, id, 1)) as OpenProjectOptions | undefined;
+
+/** The items with their values, in the order of the log. */
+export async function itemsOf(
+  { store }: Pick<Deps, "store">,
+  id: ProjectId,
+  state: ProjectState,
+): Promise<ProjectItem[]> {
+  const wanted = new Map([...state.items.values()].map((item) => [item.seq, item]));
+  const only = { types: ["item.recorded"], contents: true };
+  const items: ProjectItem[] = [];
+  for await (const record of readRecords(store, id, [1, state.seq], only)) {
+    const item = wanted.get(record.seq);
+    if (item === undefined) continue;
+    const content = (await contentOf(store, record)) as { value?: unknown; because?: string } | undefined;
+    const { value = null, because = null } = content ?? {};
+    items.push({ ...item, value, because, erased: content === undefined });
+  }
+  return items;
+}
+
+async function journalOf(store: Store, id: ProjectId, toSeq: number): Promise<ProjectNote[]> {
+  const range = { fromSeq: 1, toSeq, reverse: true, limit: journalMax, types: ["project.noted"] };
+  const notes: ProjectNote[] = [];
+  for (const record of await store.read(id, { ...range, contents: true })) {
+    const { session = null } = JSON.parse(record.body) as { session?: string };
+    const content = (await contentOf(store, record)) as { text?: string } | undefined;
+    const { seq, at, actor } = record;
+    notes.push({ seq, at, actor, session, text: content?.text ?? null });
+  }
+  return notes.toReversed();
+}
+
+/** A project whose log another tenant or a restore took away is not listed. */
+function ifMissing(error: unknown): null {
+  if (error instanceof SkeinError && error.code === "not-found") return null;
+  throw error;
+}

@@ -1,0 +1,22 @@
+/** The rows of key-again.test.ts that change projects. */
+import type { Given, Served } from "./served.ts";
+
+/** A project with an item; `closed`, once it is over. */
+const projectOf =
+  (given: Given["params"], closed = false) =>
+  async ({ engine }: Served): Promise<Given> => {
+    const { project } = await engine.openProject({ objective: "Move the shop" });
+    await engine.recordInProject(project, { kind: "fact", key: "q", value: 1 });
+    if (closed) await engine.closeProject(project);
+    return { params: { project, ...given } };
+  };
+
+export const ofProjects = {
+  "engine.openProject": [{ params: { objective: "Move the shop" } }],
+  "engine.recordInProject": [{ before: projectOf({ kind: "fact", key: "k", value: 1 }) }],
+  "engine.retractInProject": [{ before: projectOf({ kind: "fact", key: "q" }) }],
+  "engine.noteInProject": [{ before: projectOf({ text: "Begun." }) }],
+  "engine.closeProject": [{ before: projectOf({ outcome: "failed" }) }],
+  "engine.reopenProject": [{ before: projectOf({}, true) }],
+  "engine.archiveProject": [{ before: projectOf({}, true) }],
+};

@@ -63,7 +63,7 @@ export interface EngineState {
   readonly retrieval: RetrievalCache;
   readonly vectors: Vectors;
   /** The memory rules of sessions, by session and agent. */
-  readonly memoryRules: Cache<string, readonly MemoryRule[]>;
+  readonly memoryRules: Cache<string, readonly MemoryRule[] | null>;
   /** Made by the first trigger that needs it. */
   spread: Spread | null;
   /** Made by the first call with a key that opens a session. */

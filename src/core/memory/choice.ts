@@ -45,6 +45,8 @@ const keyedShare = 0.25;
 const tellingShare = 0.7;
 /** Preferences that are carried regardless of the objective: the newest of them. */
 const preferencesMax = 12;
+/** Kinds of the agent's entries that hold whatever a session is about: as many of the newest. */
+const standing: readonly string[] = ["constraint", "preference"];
 /** Entries considered for the available room. */
 const candidatesMax = 200;
 
@@ -69,10 +71,13 @@ export function rankMemory(
     const entry = memory.get(id);
     if (entry !== undefined) chosen.push({ entry, relevant });
   }
-  if (scopes.includes("user") && owners.user !== null) {
+  for (const scope of ["user", "agent"] as const) {
+    const owner = ownerIn(scope, owners);
+    if (!scopes.includes(scope) || owner === null) continue;
     const others: MemoryRef[] = [];
     for (const [id, entry] of memory.entries()) {
-      if (entry.scope === "user" && entry.owner === owners.user && !scored.has(id)) others.push(entry);
+      const isCarried = scope === "user" || isStanding(entry);
+      if (entry.scope === scope && entry.owner === owner && isCarried && !scored.has(id)) others.push(entry);
     }
     const newest = others.toSorted((a, b) => b.seq - a.seq).slice(0, preferencesMax);
     chosen.push(...newest.map((entry) => ({ entry, relevant: undefined })));
@@ -81,6 +86,7 @@ export function rankMemory(
     .toSorted(
       (a, b) =>
         Number(b.entry.scope === "user") - Number(a.entry.scope === "user") ||
+        Number(isStanding(b.entry)) - Number(isStanding(a.entry)) ||
         (b.relevant?.score ?? 0) - (a.relevant?.score ?? 0) ||
         b.entry.seq - a.entry.seq,
     )
@@ -91,6 +97,8 @@ export function rankMemory(
       isRelevant: relevant !== undefined,
     }));
 }
+
+const isStanding = ({ scope, kind }: MemoryRef): boolean => scope === "agent" && standing.includes(kind);
 
 const isOwn = ({ scope, owner }: MemoryRef, owners: MemoryOwners): boolean =>
   scope === "workspace" || (owner !== null && owner === ownerIn(scope, owners));
@@ -105,6 +113,10 @@ function whyOf({ scope }: MemoryRef, relevant: RelevanceHit | undefined): string
   const words = (relevant?.words ?? []).slice(0, 3);
   return words.length === 0 ? whose[scope] : `${whose[scope]}, on ${words.join(", ")}`;
 }
+
+/** A value that must not read as what holds: `rejected: …`. */
+export const carriedValue = ({ status }: MemoryRef, value: unknown): unknown =>
+  status === undefined ? value : `${status}: ${typeof value === "string" ? value : JSON.stringify(value)}`;
 
 /** One entry as a line. */
 export const memoryLine = (item: CarriedEntry): string => carriedText([item]).split("\n").slice(1).join("\n");

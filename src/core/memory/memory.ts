@@ -38,6 +38,8 @@ export interface MemoryRef extends MemoryName {
   /** Null if it came from no session. */
   readonly origin: { readonly session: string; readonly seq: number } | null;
   readonly by: MemoryBy | null;
+  /** Of a decision or a hypothesis: `rejected` is an idea that was turned down. */
+  readonly status?: string;
 }
 
 export const memoryId = ({ scope, owner, kind, key }: MemoryName): string =>
@@ -91,12 +93,17 @@ export class Memory {
     const named = nameIn(record.body);
     if (named === null) return null;
     const id = memoryId(named);
-    const { origin, by } = record.body as { origin?: MemoryRef["origin"]; by?: MemoryBy };
+    const { origin, by, status } = record.body as {
+      origin?: MemoryRef["origin"];
+      by?: MemoryBy;
+      status?: string;
+    };
     if (record.type === "memory.promoted") {
       const { seq, at, actor } = record;
       this.#drop(id);
       this.#forgotten.delete(id);
-      this.#entries.set(id, { ...named, seq, at, actor, origin: origin ?? null, by: by ?? null });
+      const entry = { ...named, seq, at, actor, origin: origin ?? null, by: by ?? null };
+      this.#entries.set(id, { ...entry, ...present({ status }) });
       if (origin !== undefined && origin !== null) {
         const item = itemOf(origin.session, named.kind, named.key);
         this.#from.set(item, (this.#from.get(item) ?? new Set()).add(id));
@@ -139,6 +146,7 @@ export interface Promotion extends MemoryName {
   readonly origin?: { readonly session: string; readonly seq: number } | undefined;
   readonly by: MemoryBy;
   readonly actor?: string | undefined;
+  readonly status?: string | null | undefined;
 }
 
 /** Longer values could never be carried. */
@@ -151,12 +159,14 @@ export const isTooLong = (key: string, value: unknown): boolean => {
 
 export function promotedDraft({ scope, owner, kind, key, origin, by, ...rest }: Promotion): DraftEvent {
   const { value, because, actor } = rest;
+  // An open task needs no word for it: an entry of a finished one is forgotten.
+  const status = kind === "task" ? undefined : (rest.status ?? undefined);
   const whose = owner === null ? {} : { owner };
   const from = present({ origin });
   const why = because === undefined ? {} : { because: because.slice(0, limit.reasonCharsMax) };
   return {
     type: "memory.promoted",
-    body: { scope, ...whose, kind, key, ...from, by },
+    body: { scope, ...whose, kind, key, ...from, by, ...present({ status }) },
     content: { value, ...why },
     ...present({ actor }),
   };
@@ -193,6 +203,15 @@ const isRuled = ({ kinds = ruledKinds, keys }: MemoryRule, kind: string, key: st
   kinds.some((one) => one === kind) &&
   (keys === undefined || keys.some((pattern) => matchesName(pattern, key)));
 
+/** What an agent without rules of its own promotes. */
+export const defaultPromotion: readonly MemoryRule[] = [
+  { kinds: ["decision", "constraint"], scope: "agent" },
+  { kinds: ["preference"], scope: "user" },
+];
+
+export const isPromotedByDefault = (kind: string, key: string): boolean =>
+  defaultPromotion.some((rule) => isRuled(rule, kind, key));
+
 interface Change {
   readonly session: string;
   /** The position of the first draft. */
@@ -200,6 +219,8 @@ interface Change {
   readonly drafts: readonly DraftEvent[];
   readonly rules: readonly MemoryRule[];
   readonly owners: MemoryOwners;
+  /** Whether rules may promote what this draft records. */
+  readonly mayPromote?: (draft: DraftEvent) => boolean;
 }
 
 /**
@@ -210,11 +231,14 @@ interface Change {
  */
 export function memoryDrafts(
   memory: Memory,
-  { session, firstSeq, drafts, rules, owners }: Change,
+  { session, firstSeq, drafts, rules: all, owners, mayPromote = () => true }: Change,
 ): DraftEvent[] {
   const out = new Map<string, DraftEvent>();
   let size = memory.size;
-  for (const [place, { type, body, content, actor }] of drafts.entries()) {
+  for (const [place, recorded] of drafts.entries()) {
+    const { type, body, content, actor } = recorded;
+    const isTrusted = mayPromote(recorded);
+    const rules = isTrusted || type === "item.retracted" ? all : [];
     if (type !== "item.recorded" && type !== "item.retracted") continue;
     const { kind, key, status = null } = body as { kind: ItemKind; key: string; status?: string };
     const who = present({ actor });
@@ -246,9 +270,12 @@ export function memoryDrafts(
     }
     for (const [id, { scope, owner }] of named) {
       const name = { scope, owner, kind, key };
-      if (!isTooLong(key, value)) {
+      if (!isTrusted && memory.get(id)?.by === "rule") {
+        const reason = "its new value comes from a turn that took in outside content";
+        out.set(id, forgottenDraft(name, { by: "rule", reason, ...who }));
+      } else if (!isTooLong(key, value)) {
         const how = followedBy(own.find((one) => memoryId(one) === id)?.by, because);
-        out.set(id, promotedDraft({ ...name, value, ...how, origin, ...who }));
+        out.set(id, promotedDraft({ ...name, value, ...how, origin, status, ...who }));
       } else if (memory.get(id) !== undefined) {
         const reason = "the new value exceeds the size limit of memory";
         out.set(id, forgottenDraft(name, { by: "rule", reason, ...who }));

@@ -4,7 +4,7 @@ import { plural } from "../text/number-format.ts";
 import { shortId } from "../text/short-id.ts";
 import { otherSession, sha, reason } from "../sample.ts";
 import { type CatalogEntry, bare, event } from "../catalog-entry.ts";
-import { ItemKind } from "../item/events.ts";
+import { ItemKind, ItemStatus } from "../item/events.ts";
 import { isFirstVersion } from "../item/kind.ts";
 import {
   AgentName,
@@ -62,6 +62,8 @@ export const workspaceEvents = {
       owner: Key.optional(),
       kind: ItemKind,
       key: Key,
+      /** Of a decision or a hypothesis. */
+      status: ItemStatus.optional(),
       origin: Position.optional(),
       /** The author: a rule of the agent, a tool that the model called, or a person. */
       by: z.enum(["rule", "tool", "person"]).optional(),

@@ -7,7 +7,13 @@ import { isStoredAgent, type AgentDefinition } from "../../core/workspace/agent.
 import { share } from "../../core/context/text.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { memoryId, type MemoryName, type MemoryRef, type MemoryScope } from "../../core/memory/memory.ts";
-import { carryDefaults, memoryLine, rankMemory, type CarriedEntry } from "../../core/memory/choice.ts";
+import {
+  carriedValue,
+  carryDefaults,
+  memoryLine,
+  rankMemory,
+  type CarriedEntry,
+} from "../../core/memory/choice.ts";
 import type { State } from "../../core/state.ts";
 import { roughTokens } from "../../core/context/token-count.ts";
 import { readContent } from "../read/content.ts";
@@ -51,8 +57,9 @@ export async function carriedFor(deps: Deps, asked: CarryAsked): Promise<Carried
   for (const { entry, why, isRelevant } of ranked) {
     if (misfits >= misfitsMax) break;
     const id = memoryId(entry);
-    const value = values.has(id) ? values.get(id) : await readValue(deps, entry);
-    if (value === undefined) continue;
+    const stored = values.has(id) ? values.get(id) : await readValue(deps, entry);
+    if (stored === undefined) continue;
+    const value = carriedValue(entry, stored);
     const { scope, kind, key, origin } = entry;
     const item: CarriedEntry = { scope, kind, key, value, why, ...(origin === null ? {} : { origin }) };
     if (asked.known?.has(knownAs(entry, value)) === true) continue;

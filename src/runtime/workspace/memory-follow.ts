@@ -8,6 +8,7 @@ import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import {
+  defaultPromotion,
   followedBy,
   forgottenDraft,
   isOver,
@@ -24,6 +25,7 @@ import type { State } from "../../core/state.ts";
 import type { AlsoChange, WorkspaceEffects } from "../log/workspace-effects.ts";
 import { readContent } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
+import { trustIn } from "./item-trust.ts";
 import { writeWorkspace } from "../log/workspace-log.ts";
 import { agentOf } from "./session-agent.ts";
 
@@ -40,9 +42,11 @@ const isOfItem = ({ type }: DraftEvent): boolean => type === "item.recorded" || 
 async function besideItems(deps: Deps, change: AlsoChange): Promise<WorkspaceEffects | null> {
   const { session, state, drafts } = change;
   const items = drafts.filter(isOfItem);
-  const rules = await rulesOf(deps, session, state);
+  const stated = await rulesOf(deps, session, state);
+  const rules = stated ?? defaultPromotion;
   const owners = rules.length === 0 ? noOwners : await ownersOf(deps, session, state);
-  const given = { session, firstSeq: state.seq + 1, drafts, rules, owners };
+  const mayPromote = stated === null ? await trustIn(deps, change) : () => true;
+  const given = { session, firstSeq: state.seq + 1, drafts, rules, owners, mayPromote };
   const folded = await deps.memory.fold().catch(ifDamaged);
   if (folded === undefined) return null;
   const { memory, ...head } = folded;
@@ -123,7 +127,8 @@ export async function mend(deps: Deps, session: SessionId, items: readonly Named
         else {
           const origin = { session, seq: item.seq };
           const how = followedBy(name.by, because);
-          events.push(promotedDraft({ ...name, actor: undefined, value, origin, ...how }));
+          const { status } = item;
+          events.push(promotedDraft({ ...name, actor: undefined, value, origin, status, ...how }));
         }
       }
     }
@@ -133,7 +138,8 @@ export async function mend(deps: Deps, session: SessionId, items: readonly Named
   await done.catch(() => undefined);
 }
 
-async function rulesOf(deps: Deps, session: SessionId, state: State): Promise<readonly MemoryRule[]> {
+/** Null: the agent states none, so the default applies. */
+async function rulesOf(deps: Deps, session: SessionId, state: State): Promise<readonly MemoryRule[] | null> {
   const { agent, fork, labels } = state.standing;
   // What a replay records again is not new.
   const isReplay = fork !== null && labels.has("replay");
@@ -142,7 +148,8 @@ async function rulesOf(deps: Deps, session: SessionId, state: State): Promise<re
   const place = `${session}@${agent.seq}`;
   const known = kept.get(place);
   if (known !== undefined) return known;
-  const rules = (await agentOf(deps, session, state)).agent?.memory?.promote ?? [];
+  const { agent: definition, agentUnknown } = await agentOf(deps, session, state);
+  const rules = agentUnknown ? [] : (definition?.memory?.promote ?? null);
   kept.set(place, rules);
   return rules;
 }

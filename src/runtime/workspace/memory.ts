@@ -488,7 +488,7 @@ async function promotionOf(
     });
   const { value, because: own } = content as { value: unknown; because?: string };
   const origin = { session, seq: item.seq };
-  return { scope, owner, kind, key, value, because: because ?? own, origin, by };
+  return { scope, owner, kind, key, value, because: because ?? own, origin, status: item.status, by };
 }
 
 /** The records for the workspace's log when a model has one of its session's items remembered. */

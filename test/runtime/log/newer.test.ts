@@ -11,7 +11,7 @@ const makers = { memory: async (): Promise<Place> => inMemory(), sqlite: inFile 
 for (const [name, make] of Object.entries(makers)) {
   for (const newer of [
     { type: "turn.mused", body: { any: "thing" }, content: { said: "new words" } },
-    { type: "item.recorded", body: { kind: "hunch", key: "k" }, content: { value: 1 }, v: 2 },
+    { type: "item.recorded", body: { kind: "hunch", key: "k" }, content: { value: 1 }, v: 3 },
   ]) {
     const what = `${newer.type} version ${newer.v ?? 1}`;
     test(`${what} makes a session read-only, readable and forkable (${name})`, async () => {

@@ -53,6 +53,7 @@ const moveWeights = {
   pin: 1,
   scratch: 1,
   compact: 1,
+  lift: 1,
   checkpoint: 1,
   rewind: 2,
   fork: 1,
@@ -236,7 +237,7 @@ function runTool(life: Life, kind: "tool" | "approve" | "start" | "settle", one:
 
 function work(
   life: Life,
-  kind: "item" | "retract" | "pin" | "scratch" | "compact" | "checkpoint",
+  kind: "item" | "retract" | "pin" | "scratch" | "compact" | "lift" | "checkpoint",
   { pick, also, flag }: Move,
 ): boolean {
   const { seq, mind } = now(life);
@@ -259,6 +260,12 @@ function work(
       return obey(life, flag ? { do: "scratch", key, value: pick } : { do: "scratch", key });
     case "checkpoint":
       return obey(life, { do: "save", name: key, atSeq: 1 + (also % seq) });
+    case "lift": {
+      const overlay = mind.overlays[pick % Math.max(1, mind.overlays.length)];
+      if (overlay === undefined) return false;
+      append(life, { type: "overlay.lifted", body: { overlay: overlay.seq } });
+      return true;
+    }
     case "compact": {
       if (mind.toSeq === 0) return false;
       const [a, b] = [1 + (pick % mind.toSeq), 1 + (also % mind.toSeq)];

@@ -142,7 +142,7 @@ test("with room left, a model that gives no summary is not called again at every
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "Small steps" });
   await ask(session, `Turn 1: ${"Read 12 records. ".repeat(700)}`);
-  await ask(session, `Turn 2: ${"Read 12 records. ".repeat(210)}`);
+  await ask(session, `Turn 2: ${"Read 12 records. ".repeat(150)}`);
   assert.equal(steps, 11);
   const prompts = script.calls.filter(isPrompt).length;
   assert.ok(prompts >= 1 && prompts <= 3, `${prompts} prompts in 10 steps`);

@@ -44,8 +44,8 @@ export async function completeSummary(
   return { summary: text, missing, nodes: treeOf(turnsOf(range, survey, toSeq), before) };
 }
 
-/** Characters for the list of what is missing: about a quarter of what the compaction gains. */
-const listCharsMax = (goneTokens: number): number => Math.min(1_600, Math.max(200, Math.floor(goneTokens)));
+/** Characters for the list of what is missing: at most about a third of what the compaction gains. */
+const listCharsMax = (goneTokens: number): number => Math.min(1_600, Math.max(400, goneTokens));
 
 interface PlacedMessage {
   readonly message: MessagePart;

@@ -64,6 +64,7 @@ const guides: NavGroup = {
     page("docs/files.md", "Files", "rewind, fork and compare the files a session changed"),
     page("docs/costs.md", "Costs", "read what a session costs and which part of it is certain"),
     page("docs/projects.md", "Projects", "keep work together that takes several sessions"),
+    page("docs/context.md", "Context", "see what the model sees, pin an item and change shares"),
     page("docs/memory.md", "Memory", "carry facts and decisions from one session to the next"),
     page(
       "docs/retrieval.md",

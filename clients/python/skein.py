@@ -1184,6 +1184,20 @@ class ContextResultReason(TypedDict):
     tokens: int
 
 
+class ContextResultTierLeftOut(TypedDict):
+    name: str
+    seq: int
+    why: str
+
+
+class ContextResultTier(TypedDict):
+    tier: str
+    shareTokens: Optional[int]
+    flowedTokens: Optional[int]
+    usedTokens: int
+    leftOut: List[ContextResultTierLeftOut]
+
+
 class ContextResultZones(TypedDict):
     strainedTokens: Optional[int]
     fullTokens: Optional[int]
@@ -1192,6 +1206,7 @@ class ContextResultZones(TypedDict):
 class ContextResult(TypedDict):
     parts: List[Dict[str, Any]]
     reasons: List[ContextResultReason]
+    tiers: List[ContextResultTier]
     digest: str
     renderer: int
     model: str

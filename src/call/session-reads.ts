@@ -162,6 +162,15 @@ export const sessionReads = {
       z.looseObject({
         parts: z.array(z.looseObject({})),
         reasons: z.array(z.looseObject({ kind: z.enum(partKinds), why: Text, tokens: Count })),
+        tiers: z.array(
+          z.looseObject({
+            tier: Text,
+            shareTokens: Count.nullable(),
+            flowedTokens: Count.nullable(),
+            usedTokens: Count,
+            leftOut: z.array(z.looseObject({ name: Text, seq: Count, why: Text })),
+          }),
+        ),
         digest: Text,
         renderer: Count,
         model: Text,

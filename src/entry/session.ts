@@ -6,6 +6,7 @@ export type { DiffItem, FieldChange, ItemChange } from "../core/branch/diff.ts";
 export type { ResolvedConflict } from "../core/branch/merge-summary.ts";
 export type { MergeResolution, MergeWrite } from "../core/branch/merge.ts";
 export type { BodyOf, ContentOf, EventType, SessionEventType, WorkspaceEventType } from "../core/catalog.ts";
+export type { TierName } from "../core/context/tiers.ts";
 export type { BroughtReason, PartKind, PartReason } from "../core/context/source.ts";
 export type { ZoneTokens } from "../core/context/zone.ts";
 export type { EventOf, OpaqueEvent, SessionLogEvent, WorkspaceEvent } from "../core/event.ts";
@@ -52,6 +53,7 @@ export type {
 export type { MergeConflict, MergeSide } from "../runtime/branch/merge.ts";
 export type { FilesRestored } from "../runtime/branch/rewind-files.ts";
 export type { RecordOptions } from "../runtime/workspace/item-kind.ts";
+export type { ContextTier, LeftOut } from "../runtime/context/context-tiers.ts";
 export type { RenderedContext } from "../runtime/context/context-view.ts";
 export type { MessageContract } from "../runtime/message/contract.ts";
 export type { FeedEvents } from "../runtime/read/event-reader.ts";

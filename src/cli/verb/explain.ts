@@ -77,8 +77,30 @@ function lines(rendered: RenderedContext, id: string, out: Screen): string[] {
     ...countedRow(rendered).map((text) => row("counted", text)),
     "",
     ...table(columns, rows, { width: out.columns, heading: out.bold }),
+    ...tierLines(rendered, out),
     ...broughtLines(rendered),
   ];
+}
+
+/** Each tier with its share, what flowed in, and what it leaves out. */
+function tierLines({ tiers }: RenderedContext, out: Screen): string[] {
+  if (tiers.every(({ shareTokens }) => shareTokens === null)) return [];
+  const columns = [
+    { title: "TIER" },
+    { title: "USED", align: "right" },
+    { title: "SHARE", align: "right" },
+    { title: "FLOWED IN", align: "right" },
+    { title: "LEFT OUT", flexible: true },
+  ] as const;
+  const number = (tokens: number | null): string => (tokens === null ? "" : count(tokens));
+  const rows = tiers.map(({ tier, usedTokens, shareTokens, flowedTokens, leftOut }) => [
+    tier,
+    number(usedTokens),
+    number(shareTokens),
+    number(flowedTokens),
+    oneLine(leftOut.map(({ name, why }) => `${name} (${why})`).join("; ")),
+  ]);
+  return ["", ...table(columns, rows, { width: out.columns, heading: out.bold })];
 }
 
 /** What retrieval brought in, with its score. */

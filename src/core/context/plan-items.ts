@@ -1,4 +1,5 @@
 /** Items in a plan: which are shown in full, which by key. */
+import { kindRank } from "../item/kind.ts";
 import { rank } from "../rank/rank.ts";
 import type { ItemRef } from "../state.ts";
 import { itemText } from "./boundary.ts";
@@ -18,24 +19,6 @@ export const pinText = (item: Omit<ItemRef, "seq" | "hash">, content: unknown): 
 /** An entry of the list of keys. */
 export const keyText = ({ kind, key, status }: Pick<ItemRef, "kind" | "key" | "status">): string =>
   `${kind} ${key}${status === null || status === "open" ? "" : ` (${status})`}`;
-
-/** Kinds by importance; kinds of the user's own come before what is over. */
-const importance = [
-  "constraint",
-  "decision",
-  "task",
-  "preference",
-  "hypothesis",
-  "finding",
-  "fact",
-  "artifact",
-];
-
-export function kindRank({ kind, status }: Pick<ItemRef, "kind" | "status">): number {
-  if (status === "done" || status === "dropped") return importance.length + 1;
-  const place = importance.indexOf(kind);
-  return place === -1 ? importance.length : place;
-}
 
 /** Of what does not fit, this share of the room lists keys. */
 const listShare = 0.15;
@@ -86,5 +69,8 @@ function rankItems(items: readonly PlannedItem[], query: string): readonly Plann
     for (const { id, score, isRelevant } of rank(query, candidates)) if (isRelevant) scores.set(id, score);
   }
   const scoreOf = ({ seq }: PlannedItem): number => scores.get(String(seq)) ?? 0;
-  return items.toSorted((a, b) => kindRank(a) - kindRank(b) || scoreOf(b) - scoreOf(a) || b.seq - a.seq);
+  return items.toSorted(
+    (a, b) =>
+      kindRank(a.kind, a.status) - kindRank(b.kind, b.status) || scoreOf(b) - scoreOf(a) || b.seq - a.seq,
+  );
 }

@@ -1,6 +1,8 @@
 /** What a plan chose, as parts: documents and memory, then pinned items, the summary and the other items. */
 import { excerptText, documentExcerpt } from "../rank/excerpt.ts";
 import type { EventOf, SessionLogEvent } from "../event.ts";
+import { defaultStatus } from "../item/kind.ts";
+import { present } from "../present.ts";
 import type { ItemRef } from "../state.ts";
 import { text } from "./block.ts";
 import { summaryBlocks } from "./boundary.ts";
@@ -116,8 +118,8 @@ function itemsAt(
   return seqsIn(ranges).flatMap((seq) => {
     const event = events.get(seq);
     if (event?.type !== "item.recorded") return [];
-    const { kind, key, status } = event.body;
-    return [{ item: { kind, key, status: status ?? null }, content: event.content }];
+    const { kind, key, status = defaultStatus(kind), confidence } = event.body;
+    return [{ item: { kind, key, status, ...present({ confidence }) }, content: event.content }];
   });
 }
 

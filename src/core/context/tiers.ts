@@ -3,11 +3,20 @@
  * leaves over flows on to the later ones; the transcript has the rest.
  */
 
-const tiers = ["instructions", "pinned", "items", "memory", "documents", "summary", "transcript"] as const;
-export type Tier = (typeof tiers)[number];
+export const tiers = [
+  "instructions",
+  "pinned",
+  "items",
+  "memory",
+  "documents",
+  "summary",
+  "transcript",
+] as const;
+/** A tier of a context, by name. */
+export type TierName = (typeof tiers)[number];
 
 /** Tiers with a share of their own. */
-export type SharedTier = Exclude<Tier, "transcript">;
+export type SharedTier = Exclude<TierName, "transcript">;
 const sharedTiers = tiers.filter((tier) => tier !== "transcript");
 
 export interface TierShare {
@@ -81,7 +90,7 @@ export function shareTokens({ share, floorTokens, ceilingTokens }: TierShare, wi
 
 /** What a tier has and uses, in tokens. */
 export interface TierUse {
-  readonly tier: Tier;
+  readonly tier: TierName;
   readonly shareTokens: number;
   /** With what earlier tiers left over. */
   readonly roomTokens: number;

@@ -8,6 +8,7 @@ import { zoneTokens, type ZoneTokens } from "../../core/context/zone.ts";
 import { readContext } from "./context-reader.ts";
 import type { Deps } from "../deps.ts";
 import { agentOf } from "../workspace/session-agent.ts";
+import { tiersOf, type ContextTier } from "./context-tiers.ts";
 import { modelOf, planningFor, settingsFor } from "./model-settings.ts";
 
 /** The context of a model call: the result of `session.context`. */
@@ -15,6 +16,8 @@ export interface RenderedContext {
   readonly parts: readonly ContextPart[];
   /** One for each part: what it is, why it is there, its origin, and its tokens as counted here. */
   readonly reasons: readonly (PartReason & { readonly tokens: number })[];
+  /** Every token by tier, with what each tier leaves out and why. */
+  readonly tiers: readonly ContextTier[];
   readonly digest: string;
   readonly renderer: number;
   readonly model: string;
@@ -50,7 +53,8 @@ export async function showContext(
     ({ facts }) => facts.windowTokens,
     () => null,
   );
-  const shown = { parts, reasons: counted, digest, renderer, model, requestSeq, matches, tokens };
+  const tiers = await tiersOf(deps, session, read.plan, counted);
+  const shown = { parts, reasons: counted, tiers, digest, renderer, model, requestSeq, matches, tokens };
   const { agent } = await agentOf(deps, session, read.state);
   const zones = zoneTokens(windowTokens, agentRules(agent).zones);
   return { ...shown, ...(await compareCounts(deps, session, requestSeq)), windowTokens, zones };

@@ -11,7 +11,7 @@ import {
 import type { PlannedItem } from "../../core/context/plan-items.ts";
 import { blankSheet, boundaryOf, field, type ContextSource } from "../../core/context/source.ts";
 import { estimateParts, roughTokens } from "../../core/context/token-count.ts";
-import { kindRank } from "../../core/context/plan-items.ts";
+import { kindRank } from "../../core/item/kind.ts";
 import type { SessionLogEvent } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { itemKey } from "../../core/item/fold.ts";
@@ -112,7 +112,7 @@ async function boundaryItems(
   const { items, pins } = source.state.mind;
   const known = [...items.values()]
     .filter(({ seq, kind, key }) => seq <= overlay.seq && !pins.has(itemKey(kind, key)))
-    .toSorted((a, b) => kindRank(a) - kindRank(b) || b.seq - a.seq);
+    .toSorted((a, b) => kindRank(a.kind, a.status) - kindRank(b.kind, b.status) || b.seq - a.seq);
   const summary = field(source.events.get(overlay.seq)?.content, "summary");
   return {
     items: await contents(known.slice(0, readMax)),

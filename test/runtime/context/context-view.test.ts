@@ -11,7 +11,11 @@ test("each part has a label, and the tokens are the sum of the parts", async () 
   const session = await engine.open({ objective: "Fix login", instructions });
   await session.input("Begin.");
   await session.run();
-  const { reasons, tokens, windowTokens, zones } = await session.context();
+  const { reasons, tokens, tiers, windowTokens, zones } = await session.context();
+  assert.equal(
+    tiers.reduce((sum, { usedTokens }) => sum + usedTokens, 0),
+    tokens,
+  );
   assert.deepEqual(
     reasons.filter(({ kind }) => kind !== "tools").map(({ kind, why }) => [kind, why]),
     [

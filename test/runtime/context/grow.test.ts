@@ -76,3 +76,37 @@ test("a plan reads as much of a long log as of a short one", async () => {
   assert.ok(long.records <= short.records * 1.2, `${short.records} records, then ${long.records}`);
   assert.ok(long.hashed <= short.hashed * 1.2, `${short.hashed} characters, then ${long.hashed}`);
 });
+
+test("contexts share their prefix, and each token and omission has its tier", async (t) => {
+  const script = scripted(["Hello."], { windowTokens: 20_000 });
+  await using engine = engineWith(script);
+  const session = await engine.open({ objective: "A long session" });
+  await session.record("decision", "production", "never delete the production database");
+  for (let number = 0; number < 230; number++) await session.record("fact", `f${number}`, "word ".repeat(25));
+  for (let turn = 0; turn < 60; turn++) {
+    if (turn % 20 === 10) await session.pin("fact", `f${turn}`);
+    if (turn % 9 === 5) await session.record("fact", `late${turn}`, "known later");
+    await session.ask(`Turn ${turn}: ${"say more ".repeat(40)}`).result;
+  }
+  const sent = script.calls.map(({ parts }) => parts.map((part) => JSON.stringify(part)));
+  let [all, cached] = [0, 0];
+  for (const [place, parts] of sent.entries()) {
+    const before = sent[place - 1] ?? [];
+    const first = parts.findIndex((part, at) => part !== before[at]);
+    const same = first === -1 ? parts : parts.slice(0, first);
+    cached += same.join("").length;
+    all += parts.join("").length;
+  }
+  t.diagnostic(`cached prefix: ${((cached / all) * 100).toFixed(1)} % over ${sent.length} requests`);
+  assert.ok(cached / all > 0.85, `${cached} of ${all}`);
+  await session.compress();
+  const { parts, tiers, tokens } = await session.context();
+  assert.match(JSON.stringify(parts), /never delete the production database/);
+  assert.equal(
+    tiers.reduce((sum, { usedTokens }) => sum + usedTokens, 0),
+    tokens,
+  );
+  const items = tiers.find(({ tier }) => tier === "items");
+  assert.ok(items !== undefined && items.leftOut.length > 0 && items.usedTokens > 0);
+  assert.match(items.leftOut[0]?.name ?? "", /^fact f\d+$/);
+});

@@ -4,6 +4,7 @@
  * here.
  */
 import type { Binding } from "../../core/tool/commands.ts";
+import { itemKinds } from "../../core/item/kind.ts";
 import * as z from "zod";
 import { entryOf, eventTypes } from "../../core/catalog.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -50,7 +51,9 @@ let words: ReadonlySet<string> | null = null;
  */
 export function vocabulary(): ReadonlySet<string> {
   if (words !== null) return words;
-  const found = new Set<string>(["default", "system", "user", "assistant", "tool", "text", "image", "file"]);
+  const roles = ["default", "system", "user", "assistant", "tool", "text", "image", "file"];
+  // An agent may have further kinds, so no schema lists those that every session has.
+  const found = new Set<string>([...roles, ...itemKinds]);
   const collect = (schema: unknown): void => {
     if (typeof schema !== "object" || schema === null) return;
     const { enum: choices, const: only, properties, ...rest } = schema as Record<string, unknown>;

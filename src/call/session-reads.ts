@@ -224,7 +224,6 @@ export const sessionReads = {
       examples: [
         "skein stages 4x8kz1  # the newest compaction",
         "skein stages 4x8kz1 s12  # the turns of a stage",
-        "skein log 4x8kz1 --from 12 --to 40  # everything in the range of a part",
       ],
     },
   }),

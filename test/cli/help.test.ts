@@ -17,7 +17,8 @@ const promised =
   "reopen archive label delete search query verify rebuild stats doctor export tour help rename " +
   "prioritize cancel " +
   "interrupt sleep trigger mcp " +
-  "bind unbind grant budget ask run input answer send context explain compress tools cost " +
+  "bind unbind grant budget ask run input answer send context explain compress uncompress stages " +
+  "tools cost " +
   "agents models chat merge lineage diff replay score import convert migrate keys " +
   "policy retain handoff contract deliver erase hold memory scan up top workers tickets tenants acp proxy " +
   "serve settle tokens hooks anchor approvals project";

@@ -55,7 +55,7 @@ test("the model gets an error for invalid requests", async () => {
     ["record", { kind: "fact", key: "a".repeat(201), value: 1 }, /key: expected one line of 1 to 200/],
     ["record", { kind: "fact", key: "a\nb", value: 1 }, /key: expected one line/],
     ["record", { kind: "fact", key: "a" }, /value/],
-    ["record", { kind: "note", key: "a", value: 1 }, /kind/],
+    ["record", { kind: "A note", key: "a", value: 1 }, /kind/],
     ["record", { kind: "fact", key: "a", value: 1, extra: 1 }, /extra/],
     ["recall", {}, /specify fromSeq/],
     ["recall", { toSeq: 3 }, /toSeq: requires fromSeq at or before it/],

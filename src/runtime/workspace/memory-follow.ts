@@ -149,7 +149,9 @@ async function rulesOf(deps: Deps, session: SessionId, state: State): Promise<re
   const known = kept.get(place);
   if (known !== undefined) return known;
   const { agent: definition, agentUnknown } = await agentOf(deps, session, state);
-  const rules = agentUnknown ? [] : (definition?.memory?.promote ?? null);
+  // A fork tries something else: by default that replaces nothing.
+  const byDefault = agentUnknown || fork !== null ? [] : null;
+  const rules = definition?.memory?.promote ?? byDefault;
   kept.set(place, rules);
   return rules;
 }

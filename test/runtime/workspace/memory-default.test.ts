@@ -89,7 +89,7 @@ suite("the default", () => {
     assert.equal((await session.items()).length, 2);
   });
 
-  test("a message, and an agent with rules of its own, promote nothing by default", async () => {
+  test("a message, a fork and an agent with rules of its own promote nothing by default", async () => {
     const script = scripted([[record("constraint", "a", "From a message")], "Done."]);
     await using engine = engineWith(script);
     await engine.addAgent(writer);
@@ -99,6 +99,8 @@ suite("the default", () => {
     const plain = await engine.open({ objective: "No agent" });
     await plain.record("constraint", "quiet", "Say nothing");
     const session = await engine.open({ objective: "Read", agent: "writer" });
+    const fork = await session.fork({ objective: "What if?" });
+    await fork.record("constraint", "quiet", "Say everything");
     await plain.send(session.id, "Always obey.");
     await session.run();
     assert.deepEqual(

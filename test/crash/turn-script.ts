@@ -3,7 +3,8 @@
  * effect. The model looks at what it is given and asks for the first step of the plan that it does not see
  * there, so that it goes on sensibly whoever died before.
  */
-import { hash } from "node:crypto";
+import { contextDigest } from "../../src/core/context/context.ts";
+import { digest } from "../core/digest.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import type { ContextPart } from "../../src/core/context/part.ts";
@@ -83,7 +84,7 @@ export function plannedModels(plan: Plan, world: ScriptWorld): Models {
 }
 
 async function* stream(plan: Plan, { points, witness, paceMs, endless }: ScriptWorld, call: ModelCall) {
-  const context = hash("sha256", JSON.stringify(call.parts), "hex");
+  const context = contextDigest(digest, call.parts, 2) ?? "";
   witness.model({ say: "asked", context, ...charge });
   const blocks = answerTo(plan, call.parts);
   const isEndless = ({ signal }: ModelCall): boolean => endless === "stream" && !signal.aborted;

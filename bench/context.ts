@@ -207,7 +207,7 @@ async function takeBack(
   { scope, kind = "fact", key }: NonNullable<CaseStep["forget"]>,
 ): Promise<void> {
   if (scope === undefined) {
-    await session.retract(kind as "fact", key);
+    await session.retract(kind, key);
     return;
   }
   const entries = await engine.memory({ scope: scope as "agent" });

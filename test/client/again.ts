@@ -160,6 +160,11 @@ export const table: Readonly<Record<string, Row>> = {
     "two calls of open with one key give one session": "over HTTP the header Idempotency-Key is the key",
   }),
   "workspace/item-kinds.test.ts": all,
+  "project/projects.test.ts": but({
+    "a wrong id, an unknown project and a wrong option are refused by name": worded,
+    "moving the whole store is refused while it has projects": "moves to an open store",
+  }),
+  "workspace/memory-default.test.ts": driven,
   "workspace/policies.test.ts": but({
     "an invalid policy or option is refused, and leaves no trace": worded,
   }),

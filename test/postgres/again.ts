@@ -138,6 +138,8 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/log/newer.test.ts": 4,
   "runtime/branch/open-key.test.ts": 1,
   "runtime/workspace/item-kinds.test.ts": ofCore,
+  "runtime/project/projects.test.ts": 2,
+  "runtime/workspace/memory-default.test.ts": ofCore,
   "runtime/workspace/policies.test.ts": 1,
   "runtime/read/query-queue.test.ts": "is about the order of queries, and opens no store",
   "runtime/govern/rebuild.test.ts": 2,

@@ -25,8 +25,13 @@ const nothing: PlanInput = {
   summary: null,
   query: "",
 };
-const item = (seq: number, kind: string, value: string, key = `k${seq}`): PlannedItem =>
-  ({ seq, kind, key, status: null, content: { value } }) as PlannedItem;
+const item = (seq: number, kind: string, value: string, key = `k${seq}`): PlannedItem => ({
+  seq,
+  kind,
+  key,
+  status: null,
+  content: { value },
+});
 
 test("a tier has its share, at least its floor, at most its ceiling, and what earlier ones left over", () => {
   const small = new TierRooms(8_000, tierShares());

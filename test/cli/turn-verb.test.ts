@@ -42,6 +42,22 @@ suite("what the model saw", { concurrency: 4 }, () => {
     assert.equal((await skein.here("context", `${id}@now`, "--uncompacted")).code, 0);
   });
 
+  test("an answer is shown, and its parts explained, when the input brings something in", async () => {
+    const folder = makeFolder();
+    const skein = skeinIn(folder);
+    const filler = "Filler words stand here. ".repeat(60);
+    const sections = Array.from({ length: 90 }, (_, n) => `# Part ${n}\n\nTenant ${n} owes ${n}.\n${filler}`);
+    writeFileSync(join(folder, "spec.md"), sections.join("\n\n"));
+    const [opened] = await skein.look("open", "Ledger", "--file", join(folder, "spec.md"));
+    const id = String(opened!["id"]);
+    await skein.look("ask", id, "hello");
+    const asked = await skein.here("ask", id, "What does tenant 64 of Part 64 owe?");
+    assert.equal(asked.code, 0, asked.stderr);
+    assert.match(asked.stdout, /tenant 64/);
+    assert.equal((await skein.look("log", id, "--type", "context.retrieved")).length, 1);
+    assert.match((await skein.here("explain", id)).stdout, /section/);
+  });
+
   test("compress reports what became smaller, or that nothing did", async () => {
     const skein = skeinIn(makeFolder());
     const [opened] = await skein.look("open", "Rates");

@@ -80,6 +80,8 @@ export function makeHearing(out: Screen, options: HearingOptions = {}): UpdatePr
   };
 }
 
+const takesInputs = (type: string): boolean => type === "turn.started" || type === "model.requested";
+
 /** Selects what belongs to the turn that took the first input. */
 function makeOwn() {
   let inputSeq: number | null = null;
@@ -91,8 +93,10 @@ function makeOwn() {
       if (one.type === "delta") return requests.has((one as LiveDelta).requestSeq);
       const { type, seq, turn, body } = one as SessionEvent;
       if (type === "input.received") inputSeq ??= seq;
-      const { inputs = [] } = body as { readonly inputs?: readonly (readonly [number, number])[] };
-      if (inputs.some(([taken]) => taken === inputSeq)) turns.add(turn);
+      if (takesInputs(type)) {
+        const { inputs } = body as { readonly inputs: readonly (readonly [number, number])[] };
+        if (inputs.some(([taken]) => taken === inputSeq)) turns.add(turn);
+      }
       const isOwn = turns.has(turn);
       if (type === "model.requested" && isOwn) requests.add(seq);
       // Changes of the session concern every caller.

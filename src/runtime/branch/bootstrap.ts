@@ -284,8 +284,15 @@ async function load({ world }: Deps, kind: LoadedDocument["kind"], path: string)
       },
     );
   };
+  const found = await stat(path).catch(unreadable);
+  if (!found.isFile()) {
+    // A device may have no end, and a pipe no writer.
+    throw new SkeinError("invalid", `document ${quote(path)}: expected a file`, {
+      hint: found.isDirectory() ? "bind the directory instead" : "pass the path of a text file",
+    });
+  }
   // Before it is read: it may be larger than the memory.
-  checkSize((await stat(path).catch(unreadable)).size);
+  checkSize(found.size);
   const bytes = await readFile(path).catch(unreadable);
   checkSize(bytes.length);
   const read = bytes.toString("utf8");

@@ -98,15 +98,6 @@ export async function retrieve(
   return { inputs: seqs, entries, ranker, ...(note === null ? {} : { note }) };
 }
 
-/**
- * Asks the embedding model, if there is one, before the session is locked for the append that needs the
- * answer: by then the vectors are cached.
- */
-export async function warmRetrieval(...wanted: Parameters<typeof retrieve>): Promise<void> {
-  const [deps] = wanted;
-  if ((await deps.models?.())?.embedder !== undefined) await retrieve(...wanted);
-}
-
 /** One retrieval. */
 interface Ranking {
   readonly deps: Deps;

@@ -15,7 +15,7 @@ import { giveUp } from "../message/deliver.ts";
 import { takeDrive, type Drive } from "./drive.ts";
 import type { ExecutorRun } from "./executor-run.ts";
 import { noteLeft } from "./file-changes.ts";
-import { retrieve, warmRetrieval } from "../context/retrieve.ts";
+import { retrieve } from "../context/retrieve.ts";
 import { nextTaken, readWaiting, takenOf } from "../read/inbox.ts";
 import { keepLease } from "./lease-keeper.ts";
 import type { Deps } from "../deps.ts";
@@ -116,16 +116,20 @@ const beginEarly =
     return { command: await beginCommand(deps, session, runContext, state), actor: runContext.actor };
   };
 
+/**
+ * Asks the embedding model, if there is one, before the session is locked for the append that needs the
+ * answer: by then the vectors are cached.
+ */
 async function warmUp(
   deps: Deps,
   session: SessionId,
   { model, settings }: RunContext,
   state: State,
 ): Promise<void> {
-  if (deps.models === undefined || model.executor !== undefined) return;
+  if (model.executor !== undefined || (await deps.models?.())?.embedder === undefined) return;
   const inputs = takenOf(await readWaiting(deps.store, session, state));
   const { windowTokens } = model.facts;
-  await warmRetrieval(deps, session, state, { inputs, settings, windowTokens });
+  await retrieve(deps, session, state, { inputs, settings, windowTokens });
 }
 
 /** A session without a model is assigned one with its first turn, so that it does not change later. */

@@ -86,7 +86,7 @@ CROSS JOIN LATERAL (
 ) p
 ORDER BY h.session`;
 
-const sessionId = /^(?:ses|wsp)_[0-9a-z]{26}$/;
+const sessionId = /^(?:ses|prj|wsp)_[0-9a-z]{26}$/;
 
 function faultsOf(row: LogRow): readonly string[] {
   const { session, fork_seq: forkSeq } = row;

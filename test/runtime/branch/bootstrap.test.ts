@@ -58,5 +58,10 @@ test("a file that is missing, too large or no text is refused, and no session is
   ] as const) {
     await assert.rejects(engine.open({ objective: "Look", files: [join(root, name)] }), { code }, name);
   }
+  // A device has no end: it must not be read at all.
+  for (const path of ["/dev/zero", root]) {
+    const opening = engine.open({ objective: "Look", files: [path] });
+    await assert.rejects(opening, { code: "invalid", message: /expected a file/ }, path);
+  }
   assert.equal((await engine.sessions()).rows.length, 0);
 });

@@ -221,7 +221,7 @@ test("deleted content is in no file of the store", async () => {
   const bundled = await imported(engine);
   await store.pack(session.id, 12);
   // What is remembered and defined is the workspace's own, and outlives the sessions.
-  const left = ["agent", "because", "fact", "reason to remember"];
+  const left = ["agent", "because", "decision", "fact", "reason to remember"];
   const [fork] = others.slice(-1);
   for (const one of [session, bundled, ...others.slice(0, -1)])
     await engine.delete(one.id, { reason: "asked for" });

@@ -4,7 +4,7 @@ import { rank } from "../rank/rank.ts";
 import type { ItemRef } from "../state.ts";
 import { itemText } from "./boundary.ts";
 import { field } from "./source.ts";
-import { textOf } from "./text.ts";
+import { nested, textOf } from "./text.ts";
 import type { CountTokens } from "./token-count.ts";
 
 /** An item with its content; undefined when it was erased. */
@@ -14,7 +14,7 @@ export interface PlannedItem extends Omit<ItemRef, "hash"> {
 
 /** A line of the pinned tier, and of the items. */
 export const pinText = (item: Omit<ItemRef, "seq" | "hash">, content: unknown): string =>
-  `- ${itemText(item, content)}\n`;
+  `- ${nested(itemText(item, content))}\n`;
 
 /** An entry of the list of keys. */
 export const keyText = ({ kind, key, status }: Pick<ItemRef, "kind" | "key" | "status">): string =>

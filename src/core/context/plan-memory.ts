@@ -1,6 +1,6 @@
 /** Memory in a plan: which entries are shown, each of them once. */
 import { field } from "./source.ts";
-import { textOf } from "./text.ts";
+import { nested, textOf } from "./text.ts";
 
 /** The entries of one `memory.carried`. */
 export interface PlannedMemory {
@@ -20,7 +20,7 @@ export function memoryLine(item: unknown): string {
   const why = field(item, "why");
   const because = typeof why === "string" ? ` (${why})` : "";
   const [kind, key, value] = ["kind", "key", "value"].map((name) => textOf(field(item, name)));
-  return `- ${kind} ${key}: ${value}${because}`;
+  return `- ${nested(`${kind} ${key}: ${value}${because}`)}`;
 }
 
 /** As many entries as fit; of entries with one name only the newest. */

@@ -8,7 +8,7 @@ import type { SessionLogEvent } from "../event.ts";
 import { itemText } from "./boundary.ts";
 import { present } from "../present.ts";
 import { field, type BroughtReason } from "./source.ts";
-import { gap } from "./text.ts";
+import { gap, nested } from "./text.ts";
 
 /** One part: an item, a section of a document, something said in an earlier turn, an entry of memory. */
 export type RetrievedEntry = BodyOf<"context.retrieved">["entries"][number];
@@ -41,7 +41,7 @@ export function entryText(entry: RetrievedEntry, event: SessionLogEvent | undefi
   if (entry.kind === "item") {
     if (event?.type !== "item.recorded") return `- ${gap("an item that was brought in")}`;
     const { kind, key, status = null } = event.body;
-    return `- ${itemText({ kind, key, status }, event.content)}`;
+    return `- ${nested(itemText({ kind, key, status }, event.content))}`;
   }
   const text = saidIn(event);
   const what = entry.kind === "section" ? "a section of a document" : "what was said in an earlier turn";

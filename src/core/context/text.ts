@@ -21,6 +21,12 @@ export const gap = (what: string): string => `[erased: ${what}]`;
 export const textOf = (value: unknown): string =>
   typeof value === "string" ? value.toWellFormed() : (JSON.stringify(value) ?? "");
 
+/**
+ * A text below its first line, indented: a value with line breaks must not look like an entry, or a heading,
+ * of its own. For renderers from 2 on.
+ */
+export const nested = (text: string): string => text.replace(/\r\n|[\n\r\v\f\u0085\u2028\u2029]/g, "\n  ");
+
 /** The beginning and end of a long text, with a note in between about the omitted part. */
 export function cut(text: string, charsMax: number, note: (left: number) => string): string {
   if (text.length <= charsMax) return text;

@@ -7,6 +7,7 @@ import { SkeinError } from "../../core/error.ts";
 import { isProjectId } from "../../core/ids.ts";
 import type { CarriedMemory } from "../../core/item/commands.ts";
 import { kindRank } from "../../core/item/kind.ts";
+import { inLine } from "../../core/handoff/text.ts";
 import { limit } from "../../core/limit.ts";
 import { memoryLine, type CarriedEntry } from "../../core/memory/choice.ts";
 import { present } from "../../core/present.ts";
@@ -16,6 +17,9 @@ import type { Deps } from "../deps.ts";
 import { findProject } from "../project/project-reader.ts";
 import { itemsOf, openingOf, type ProjectItem } from "../project/projects.ts";
 import { carriedFor, type CarryAsked } from "./memory-selection.ts";
+
+/** Of the reason of an item. */
+const reasonCharsMax = 300;
 
 /** The project that a session is opened in, with its texts before those of the session. */
 export async function projectStart(
@@ -73,10 +77,8 @@ async function projectEntries(deps: Deps, project: string | null | undefined): P
   return entries;
 }
 
-const entryOf = ({ kind, key, value, status }: ProjectItem): CarriedEntry => ({
-  scope: "project",
-  kind,
-  key,
-  value,
-  why: status === null ? "the project's" : `the project's, ${status}`,
-});
+const entryOf = ({ kind, key, value, status, because }: ProjectItem): CarriedEntry => {
+  const state = status === null ? "" : `, ${status}`;
+  const reason = because === null ? "" : `, because ${inLine(because, reasonCharsMax)}`;
+  return { scope: "project", kind, key, value, why: `the project's${state}${reason}` };
+};

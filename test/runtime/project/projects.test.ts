@@ -74,7 +74,8 @@ test("a session of a project starts with its objective, instructions, constraint
     instructions: "Every change has a test.",
     constraints: ["never store card numbers"],
   });
-  await engine.recordInProject(project, { kind: "decision", key: "provider", value: "acme" });
+  const decision = { kind: "decision", key: "provider", value: "acme", because: "the cheapest" };
+  await engine.recordInProject(project, decision);
   const options = {
     objective: "Write the adapter",
     constraints: ["use TypeScript"],
@@ -86,7 +87,7 @@ test("a session of a project starts with its objective, instructions, constraint
   for (const said of ["part of a project: Move the shop", "Every change has a test.", "Be brief."])
     assert.ok(text.includes(said), said);
   assert.match(text, /never store card numbers.*use TypeScript/);
-  assert.match(text, /decision provider: acme/);
+  assert.match(text, /decision provider: acme \(the project's, because the cheapest\)/);
   const bare = await engine.open({ objective: "Alone", project, memory: false });
   assert.doesNotMatch(JSON.stringify((await bare.context()).parts), /acme/);
 });

@@ -12,6 +12,8 @@ export interface GeneratedPages {
 export interface CaseStep {
   /** The steps of `NAME.steps.json`, which several scenarios share. */
   readonly steps?: string;
+  /** Steps that come so many times; `{n}` in their texts is 1, 2, 3… */
+  readonly repeat?: { readonly times: number; readonly steps: readonly CaseStep[] };
   readonly record?: {
     readonly kind: string;
     readonly key: string;
@@ -33,6 +35,10 @@ export interface CaseStep {
   };
   /** A move to a model with this context window. */
   readonly move?: { readonly window: number };
+  /** Back to before so many turns. */
+  readonly rewind?: { readonly turns: number };
+  /** The scenario goes on in a fork from before so many turns. */
+  readonly fork?: { readonly turns: number };
   /** With `scope` a memory entry, otherwise an item. */
   readonly forget?: { readonly scope?: string; readonly kind?: string; readonly key: string };
 }
@@ -75,8 +81,15 @@ export function readCases(): ContextCase[] {
 
 const readJson = (name: string): unknown => JSON.parse(readFileSync(join(folder, name), "utf8"));
 
-const expanded = (step: CaseStep): readonly CaseStep[] =>
-  step.steps === undefined ? [step] : (readJson(`${step.steps}.steps.json`) as CaseStep[]);
+function expanded(step: CaseStep): readonly CaseStep[] {
+  if (step.steps !== undefined) return readJson(`${step.steps}.steps.json`) as CaseStep[];
+  if (step.repeat === undefined) return [step];
+  const steps = JSON.stringify(step.repeat.steps.flatMap(expanded));
+  return Array.from(
+    { length: step.repeat.times },
+    (_, place) => JSON.parse(steps.replaceAll("{n}", String(place + 1))) as CaseStep[],
+  ).flat();
+}
 
 const words = (
   "the of and to in for with on at by from as under over each every all some most line part side end " +

@@ -96,11 +96,17 @@ async function runCase(scenario: ContextCase): Promise<CaseResult> {
       refused.push(`load: ${(error as Error).message}`);
       return open([]);
     });
+    const turns: number[] = [];
     for (const [at, step] of session.steps.entries()) {
-      const work = takeStep(engine, last, step, answerAfter(session.steps, at), { session, script });
-      await work.catch((error: unknown) =>
-        refused.push(`${Object.keys(step)[0]}: ${(error as Error).message}`),
-      );
+      if (step.say !== undefined) turns.push((await last.state()).seq);
+      const work: Promise<Session | void> =
+        step.rewind !== undefined || step.fork !== undefined
+          ? goBack(last, step, turns)
+          : takeStep(engine, last, step, answerAfter(session.steps, at), { session, script });
+      const next = await work.catch((error: unknown) => {
+        refused.push(`${Object.keys(step)[0]}: ${(error as Error).message}`);
+      });
+      last = next ?? last;
     }
   }
   if (last === null) throw new Error(`${scenario.name}: there is no session`);
@@ -199,6 +205,18 @@ async function takeStep(
   }
   if (move !== undefined) await session.migrate({ model: modelName(move.window) });
   if (step.forget !== undefined) await takeBack(engine, session, step.forget);
+}
+
+/** To before so many of these turns, which began at these positions; a fork goes on by itself. */
+async function goBack(
+  session: Session,
+  { rewind, fork }: CaseStep,
+  turns: readonly number[],
+): Promise<Session | void> {
+  const { turns: count = 0 } = rewind ?? fork ?? {};
+  const atSeq = turns.at(-count);
+  if (fork !== undefined) return session.fork(count === 0 || atSeq === undefined ? {} : { atSeq });
+  await session.rewind(atSeq ?? 1);
 }
 
 async function takeBack(

@@ -22,3 +22,17 @@ export function segmentsOf(blocks: readonly ContentBlock[]): AnswerSegment[] {
   }
   return segments;
 }
+
+/** Whether the sent part is the beginning of an answer. A closed part must be whole. */
+export function beginsWith(
+  said: readonly AnswerSegment[],
+  sent: readonly AnswerSegment[],
+  isOpen: boolean,
+): boolean {
+  return sent.every(({ type, text }, place) => {
+    const whole = said[place];
+    if (whole?.type !== type) return false;
+    const isLast = isOpen && place === sent.length - 1;
+    return isLast ? whole.text.startsWith(text) : whole.text === text;
+  });
+}

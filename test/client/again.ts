@@ -92,6 +92,7 @@ export const table: Readonly<Record<string, Row>> = {
   "context/retrieve.test.ts": all,
   "context/vectors.test.ts": "is about what a turn brings into its context",
   "trigger/depend.test.ts": long,
+  "branch/deleted-key.test.ts": processes,
   "branch/diff.test.ts": but({
     "strangers have nothing in common; a long transcript is cut, and says so": driven,
     "places and aspects that do not exist are refused": worded,

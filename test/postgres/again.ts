@@ -87,6 +87,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/read/cost-surfaces.test.ts": 4,
   "runtime/read/cost.test.ts": generated,
   "runtime/trigger/depend.test.ts": 1,
+  "runtime/branch/deleted-key.test.ts": 1,
   "runtime/branch/diff.test.ts": 2,
   "runtime/govern/erase-copies.test.ts": 3,
   "runtime/govern/erase-dying.test.ts": ownStore,

@@ -98,6 +98,7 @@ const layers: Readonly<Record<string, Layer>> = {
       "adapter/answer-segment",
       "adapter/open-once",
       "adapter/drawer",
+      "adapter/session-run",
       "adapter/session-updates",
       "own",
     ],

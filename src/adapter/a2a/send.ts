@@ -1,9 +1,9 @@
 /** Takes a message into the log: as a new task of a context, or as the answer that a task waits for. */
-import { SkeinError } from "../../core/error.ts";
 import type { State } from "../../core/state.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { Session } from "../../runtime/engine/session.ts";
+import { makeRoom, runIfActive } from "../session-run.ts";
 import { findAgent } from "./card.ts";
 import { A2aError, invalid } from "./errors.ts";
 import { callId, callSeq, sha256, taskId } from "./ids.ts";
@@ -45,7 +45,10 @@ export async function takeMessage(
   const known = await internalsOf(engine).writer.keyed(session.id, key);
   if (known !== undefined && known !== null)
     return { placed: { session, inputSeq: known }, ...(await runIfActive(session)) };
-  await makeRoom(session);
+  await makeRoom(session, (why) => {
+    const what = `the context is suspended (${why})`;
+    return new A2aError("UNSUPPORTED_OPERATION", `${what}: answer its task that requires input first`);
+  });
   const run = session.ask(blocks, { key });
   const { seq: inputSeq } = await run.started;
   return { placed: { session, inputSeq }, run: run.result };
@@ -75,18 +78,6 @@ async function contextOf(
     labels: { [contextLabel]: "1" },
     key: `a2a:${sha256(`${actor}\n${tenant ?? ""}\n${digest}`)}`,
   });
-}
-
-/** A message after a failure ends the turn that failed. A session that waits for someone takes none. */
-async function makeRoom(session: Session): Promise<void> {
-  const { status, turn, why } = (await session.fold()).standing;
-  if (status !== "suspended") return;
-  if (why?.by === "error" && turn !== null) {
-    await session.interrupt({ reason: "a new message follows" });
-    return;
-  }
-  const what = `the context is suspended (${why?.by ?? "no reason"})`;
-  throw new A2aError("UNSUPPORTED_OPERATION", `${what}: answer its task that requires input first`);
 }
 
 async function answerTask(engine: Engine, message: ClientMessage, rights: SendRights): Promise<SentTask> {
@@ -183,19 +174,4 @@ async function answerWait(session: Session, task: TaskProjection, { parts }: Cli
   }
   const text = textIn(parts);
   await session.answer({ allow: false, calls: [], ...(text === "" ? {} : { text }) });
-}
-
-async function runIfActive(session: Session): Promise<{ readonly run?: Promise<unknown> }> {
-  const { status } = (await session.fold()).standing;
-  return status === "open" || status === "running" ? { run: inBackground(session) } : {};
-}
-
-/** Runs a session. When another process runs it, that one's records are followed. */
-function inBackground(session: Session): Promise<unknown> {
-  const running = session.run().catch((error: unknown) => {
-    if (error instanceof SkeinError && error.code === "conflict") return null;
-    throw error;
-  });
-  running.catch(() => null);
-  return running;
 }

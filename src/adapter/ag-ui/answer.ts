@@ -1,37 +1,19 @@
 /** What an answer, a call and an input look like to a client. Pure; streams and snapshots agree on it. */
 import type { EventOf } from "../../core/event.ts";
 import type { ContentBlock } from "../../core/schema.ts";
-
-/** A run of text or reasoning in an answer. */
-export interface RunSegment {
-  readonly type: "text" | "reasoning";
-  readonly text: string;
-}
+import { segmentsOf, type AnswerSegment } from "../answer-segment.ts";
 
 /** An event of the protocol. Fields without a value are left out. */
 export type RunEvent = Readonly<Record<string, unknown>> & { readonly type: string };
 
 export const erasedText = "[erased]";
 
-/** The segments of an answer in order; adjacent ones of a kind are one. */
-export function segmentsOf({ content, erased }: EventOf<"model.responded">): readonly RunSegment[] {
-  if (erased) return [{ type: "text", text: erasedText }];
-  const segments: RunSegment[] = [];
-  let isCut = true;
-  for (const block of content?.blocks ?? []) {
-    if (block.type === "tool-call") isCut = true;
-    if ((block.type !== "text" && block.type !== "reasoning") || block.text === "") continue;
-    const last = segments.at(-1);
-    const { type, text } = block;
-    if (!isCut && last?.type === type) segments[segments.length - 1] = { type, text: last.text + text };
-    else segments.push({ type, text });
-    isCut = false;
-  }
-  return segments;
-}
+/** The texts of an answer. */
+export const saidIn = ({ content, erased }: EventOf<"model.responded">): readonly AnswerSegment[] =>
+  erased ? [{ type: "text", text: erasedText }] : segmentsOf(content?.blocks ?? []);
 
 /** What stays of an answer that failed: the text before an interrupt. All else is generated again. */
-export function keptSegments({ body, content, erased }: EventOf<"model.failed">): readonly RunSegment[] {
+export function keptSegments({ body, content, erased }: EventOf<"model.failed">): readonly AnswerSegment[] {
   if (body.error !== "interrupted" || (body.partialChars ?? 0) === 0) return [];
   const text = erased ? erasedText : (content?.partial ?? "");
   return text === "" ? [] : [{ type: "text", text }];

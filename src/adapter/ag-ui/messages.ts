@@ -4,7 +4,8 @@ import { importedAnswer, importedCall, importedInput } from "../../core/history/
 import { includes } from "../../core/range.ts";
 import { isOf } from "../../core/transcript.ts";
 import type { Session } from "../../runtime/engine/session.ts";
-import { argumentsOf, inputText, keptSegments, resultOf, segmentsOf, type RunSegment } from "./answer.ts";
+import type { AnswerSegment } from "../answer-segment.ts";
+import { argumentsOf, inputText, keptSegments, resultOf, saidIn } from "./answer.ts";
 import { messageId, resultId, toolCallId } from "./ids.ts";
 
 /** A message of the protocol. */
@@ -72,7 +73,7 @@ export class MessageList {
     else if (isOf(event, "model.requested")) {
       if (event.body.purpose === "compaction") this.#compactions.add(event.seq);
       else this.#take(event.body.inputs);
-    } else if (isOf(event, "model.responded")) this.#answer(event.cause, segmentsOf(event));
+    } else if (isOf(event, "model.responded")) this.#answer(event.cause, saidIn(event));
     else if (isOf(event, "model.failed")) {
       const kept = keptSegments(event);
       if (kept.length > 0) this.#answer(event.cause, kept);
@@ -98,7 +99,7 @@ export class MessageList {
     }
   }
 
-  #answer(requestSeq: number | null, said: readonly RunSegment[]): void {
+  #answer(requestSeq: number | null, said: readonly AnswerSegment[]): void {
     if (requestSeq === null || this.#compactions.has(requestSeq)) return;
     for (const [place, { type, text }] of said.entries()) {
       const id = messageId(this.#session, requestSeq, place);
@@ -132,7 +133,7 @@ export class MessageList {
 
   #imported(event: SessionEvent): void {
     if (isOf(event, "input.imported")) this.#list.push(this.#user(importedInput(event)));
-    if (isOf(event, "answer.imported")) this.#answer(event.seq, segmentsOf(importedAnswer(event)));
+    if (isOf(event, "answer.imported")) this.#answer(event.seq, saidIn(importedAnswer(event)));
     if (!isOf(event, "call.imported")) return;
     const { request, settled } = importedCall(event);
     this.#call(request);
@@ -141,7 +142,7 @@ export class MessageList {
 }
 
 /** The message that the calls of an answer belong to: its last text, or one of their own. */
-export function parentOf(session: string, requestSeq: number, said: readonly RunSegment[]): string {
+export function parentOf(session: string, requestSeq: number, said: readonly AnswerSegment[]): string {
   const last = said.findLastIndex(({ type }) => type === "text");
   return messageId(session, requestSeq, last === -1 ? said.length : last);
 }

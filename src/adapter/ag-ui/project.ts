@@ -7,15 +7,8 @@
 import type { EventOf, SessionEvent } from "../../core/event.ts";
 import { isOf } from "../../core/transcript.ts";
 import type { LiveDelta } from "../../runtime/turn/live.ts";
-import {
-  argumentsOf,
-  inputText,
-  keptSegments,
-  resultOf,
-  segmentsOf,
-  type RunEvent,
-  type RunSegment,
-} from "./answer.ts";
+import { beginsWith, type AnswerSegment } from "../answer-segment.ts";
+import { argumentsOf, inputText, keptSegments, resultOf, saidIn, type RunEvent } from "./answer.ts";
 import { messageId, resultId, toolCallId, waitId } from "./ids.ts";
 import { parentOf } from "./messages.ts";
 import { StateProjection } from "./state.ts";
@@ -36,7 +29,7 @@ export interface RunProjectionOptions {
 /** An answer in progress, with the part that was sent. */
 interface Answer {
   readonly requestSeq: number;
-  segments: RunSegment[];
+  segments: AnswerSegment[];
   isOpen: boolean;
 }
 
@@ -187,7 +180,7 @@ export class RunProjection {
   #respond(event: EventOf<"model.responded">): RunEvent[] {
     this.#usage.add(event.body);
     if (event.cause !== null && this.#compactions.has(event.cause)) return [];
-    return this.#complete(segmentsOf(event), event.seq);
+    return this.#complete(saidIn(event), event.seq);
   }
 
   #fail(event: EventOf<"model.failed">): RunEvent[] {
@@ -198,7 +191,7 @@ export class RunProjection {
   }
 
   /** Sends the rest of an answer; or all messages again, if other text was sent. */
-  #complete(said: readonly RunSegment[], seq: number): RunEvent[] {
+  #complete(said: readonly AnswerSegment[], seq: number): RunEvent[] {
     const answer = this.#answer;
     if (answer === null) return [];
     this.#parentId = parentOf(this.#session, answer.requestSeq, said);
@@ -229,7 +222,7 @@ export class RunProjection {
   }
 
   /** Adds text to the open segment, or opens one. */
-  #say(answer: Answer, { type, text }: RunSegment): RunEvent[] {
+  #say(answer: Answer, { type, text }: AnswerSegment): RunEvent[] {
     const last = answer.segments.at(-1);
     const continues = answer.isOpen && last?.type === type;
     const events = continues ? [] : this.#closeSegment(answer);
@@ -327,13 +320,3 @@ const approvalOf = (seq: number, tool: string): object => ({
     required: ["approved"],
   },
 });
-
-/** Whether the sent part is the beginning of an answer. A closed segment must be whole. */
-function beginsWith(said: readonly RunSegment[], sent: readonly RunSegment[], isOpen: boolean): boolean {
-  return sent.every(({ type, text }, place) => {
-    const whole = said[place];
-    if (whole?.type !== type) return false;
-    const isLast = isOpen && place === sent.length - 1;
-    return isLast ? whole.text.startsWith(text) : whole.text === text;
-  });
-}

@@ -2,10 +2,9 @@
 import { SkeinError } from "../../core/error.ts";
 import { isOf } from "../../core/transcript.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
-import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { Session } from "../../runtime/engine/session.ts";
-import { isFree } from "../../runtime/read/lease-status.ts";
-import { followSession, type StreamMark } from "../session-updates.ts";
+import { isAtRest, isTurnOf, mayPause } from "../session-run.ts";
+import { followSession } from "../session-updates.ts";
 import type { RunEvent } from "./answer.ts";
 import { threadMessages, threadTypes } from "./messages.ts";
 import { RunProjection } from "./project.ts";
@@ -66,7 +65,8 @@ async function* streamTurn(
         yield { type: "RUN_ERROR", ...errorText(update.error) };
         return;
       }
-      if (await mayPause(engine, session, update, projection)) return yield* projection.pause();
+      if (await mayPause(update, projection, () => isAtRest(engine, session)))
+        return yield* projection.pause();
       isLive = true;
       if (update.mark === "idle") yield keepAlive;
     } else if ("delta" in update) {
@@ -90,24 +90,6 @@ const snapshot = async (session: Session, { ids }: RunPlan, upToSeq: number | nu
   type: "MESSAGES_SNAPSHOT",
   messages: await threadMessages(session, { upToSeq, ids: await ids() }),
 });
-
-/** Whether a mark shows that nothing more comes before someone answers. */
-async function mayPause(
-  engine: Engine,
-  session: Session,
-  { mark }: StreamMark,
-  { startedSeq, waitsFor }: RunProjection,
-): Promise<boolean> {
-  if (mark === "ran") return startedSeq === 0 || waitsFor !== null;
-  if (waitsFor === null) return false;
-  const { status } = (await session.fold()).standing;
-  if (status === "running" || status === "open") return false;
-  const { store, world } = internalsOf(engine);
-  return isFree({ store, world }, (await store.head(session.id))?.lease ?? null);
-}
-
-const isTurnOf = (inputs: readonly (readonly [number, number])[], inputSeq: number | undefined): boolean =>
-  inputSeq === undefined || inputs.some(([seq]) => seq === inputSeq);
 
 /** The frame of an event. JSON has no line breaks, so no text can end it. */
 export const eventFrame = (event: RunEvent | typeof keepAlive): string =>

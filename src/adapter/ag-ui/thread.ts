@@ -10,6 +10,7 @@ import type { Engine } from "../../runtime/engine/engine.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { openOnce } from "../open-once.ts";
+import { makeRoom, runIfActive } from "../session-run.ts";
 import { inputKey, messageId, resultId, seqOf, sha256 } from "./ids.ts";
 import {
   approvalOf,
@@ -119,21 +120,6 @@ async function rejoin(session: Session): Promise<RunRange> {
   return { ...none, ...run, inputs, fromSeq, afterSeq: 0, snapshotSeq, isDone: false };
 }
 
-async function runIfActive(session: Session): Promise<{ readonly run?: Promise<unknown> }> {
-  const { status } = (await session.fold()).standing;
-  return status === "open" || status === "running" ? { run: inBackground(session) } : {};
-}
-
-/** Runs a session. When another process runs it, that one's records are streamed. */
-function inBackground(session: Session): Promise<unknown> {
-  const running = session.run().catch((error: unknown) => {
-    if (error instanceof SkeinError && error.code === "conflict") return null;
-    throw error;
-  });
-  running.catch(() => null);
-  return running;
-}
-
 async function clientIds(
   engine: Engine,
   session: Session,
@@ -175,7 +161,13 @@ async function ask(
   { context }: RunInput,
   messages: readonly ClientMessage[],
 ): Promise<RunRange> {
-  await makeRoom(session);
+  await makeRoom(
+    session,
+    (why) =>
+      new SkeinError("refused", `ag-ui: the session is suspended (${why})`, {
+        hint: "answer its interrupts with resume, or send the results of its tool calls, first",
+      }),
+  );
   const inputs = new Set<number>();
   const last = messages.length - 1;
   const about = context.map(({ description, value }) => `${description}: ${value}`).join("\n");
@@ -193,19 +185,6 @@ async function ask(
   const fromSeq = Math.min(...inputs);
   const rest = { afterSeq: 0, isDone: false, settled: new Set<number>() };
   return { ...rest, fromSeq, inputSeq: seq, inputs, run: run.result };
-}
-
-/** A message after a failure ends the turn that failed. A session that waits for someone takes none. */
-async function makeRoom(session: Session): Promise<void> {
-  const { status, turn, why } = (await session.fold()).standing;
-  if (status !== "suspended") return;
-  if (why?.by === "error" && turn !== null) {
-    await session.interrupt({ reason: "a new message follows" });
-    return;
-  }
-  throw new SkeinError("refused", `ag-ui: the session is suspended (${why?.by ?? "no reason"})`, {
-    hint: "answer its interrupts with resume, or send the results of its tool calls, first",
-  });
 }
 
 /** The client's tools are external: the model may call them, and the client brings the results. */

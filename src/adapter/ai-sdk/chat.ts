@@ -14,8 +14,8 @@ import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { safeJson } from "../../runtime/log/redact.ts";
-import { isFree } from "../../runtime/read/lease-status.ts";
 import { openOnce } from "../open-once.ts";
+import { isAtRest, makeRoom, runIfActive, runInBackground } from "../session-run.ts";
 import { messageSeq, sha256, toolCallSeq } from "./ids.ts";
 import { inputBlocks } from "./input.ts";
 import { isToolPart } from "./message.ts";
@@ -107,7 +107,7 @@ export async function resumeChat(
   if (status !== "running" && status !== "open") return null;
   if (turn === null && inbox.waiting.length === 0) return null;
   // The process that ran it may be gone: then the turn continues here.
-  const run = options.run ? inBackground(session) : undefined;
+  const run = options.run ? runInBackground(session) : undefined;
   const fromSeq = turn?.startedSeq ?? inbox.fromSeq;
   return chunksFrom(engine, session, { fromSeq }, { ...options, run });
 }
@@ -129,31 +129,12 @@ async function* chunksFrom(
 ): Chunks {
   const files = makeFiles({ blob: (hash) => engine.blob(hash), ...given });
   const updates = followSession(engine, session, { fromSeq, signal, run });
-  const isAtRest = async (): Promise<boolean> => {
-    const { status } = (await session.fold()).standing;
-    return status !== "running" && status !== "open" && (await isIdle(engine, session));
-  };
   const more = errorText === undefined ? {} : { errorText };
+  const atRest = (): Promise<boolean> => isAtRest(engine, session);
   yield* streamTurn(
-    { session: session.id, updates, urlOf: files.urlOf, learn: files.learn, isAtRest, ...more },
+    { session: session.id, updates, urlOf: files.urlOf, learn: files.learn, atRest, ...more },
     target,
   );
-}
-
-async function isIdle(engine: Engine, session: Session): Promise<boolean> {
-  const { store, world } = internalsOf(engine);
-  const lease = (await store.head(session.id))?.lease ?? null;
-  return isFree({ store, world }, lease);
-}
-
-/** Runs a session. When another process runs it, that one's records are streamed. */
-function inBackground(session: Session): Promise<unknown> {
-  const running = session.run().catch((error: unknown) => {
-    if (error instanceof SkeinError && error.code === "conflict") return null;
-    throw error;
-  });
-  running.catch(() => null);
-  return running;
 }
 
 interface UserInput {
@@ -175,7 +156,7 @@ async function submit(
   const key = keyOf(id);
   const known = await inputSeqOf(engine, session, id);
   if (known === null) {
-    await makeRoom(session);
+    await makeRoom(session, suspended);
     const run = session.ask(blocks, { key });
     const { seq } = await run.started;
     return chunksFrom(engine, session, { fromSeq: seq, inputSeq: seq }, { ...options, run: run.result });
@@ -191,7 +172,7 @@ async function submit(
 
 /** The turn of an input that is in the log. */
 function submitted(engine: Engine, session: Session, seq: number, options: StreamOptions): Chunks {
-  const run = inBackground(session);
+  const run = runInBackground(session);
   return chunksFrom(engine, session, { fromSeq: seq, inputSeq: seq }, { ...options, run });
 }
 
@@ -216,21 +197,13 @@ async function inputAt(
   return null;
 }
 
-/** A message after a failure ends the turn that failed. A session that waits for someone takes none. */
-async function makeRoom(session: Session): Promise<void> {
-  const { status, turn, why } = (await session.fold()).standing;
-  if (status !== "suspended") return;
-  if (why?.by === "error" && turn !== null) {
-    await session.interrupt({ reason: "a new message follows" });
-    return;
-  }
+function suspended(why: string): SkeinError {
   const hints: Readonly<Record<string, string>> = {
     approval: "approve or deny its tool calls first",
     tool: "bring the outputs of its tool calls first",
   };
-  throw new SkeinError("refused", `chat: the session is suspended (${why?.by ?? "no reason"})`, {
-    hint: hints[why?.by ?? ""] ?? "answer what it waits for, or activate it",
-  });
+  const hint = hints[why] ?? "answer what it waits for, or activate it";
+  return new SkeinError("refused", `chat: the session is suspended (${why})`, { hint });
 }
 
 /** Runs a turn again: the message's, or the last one. */
@@ -251,7 +224,7 @@ async function regenerate(
   const from = current ?? turn;
   if (!isGone) await session.rewind(from - 1, { requeue: true, reason: "generated again" });
   const fromSeq = isGone ? from : (await session.head()).seq;
-  return chunksFrom(engine, session, { fromSeq }, { ...options, run: inBackground(session) });
+  return chunksFrom(engine, session, { fromSeq }, { ...options, run: runInBackground(session) });
 }
 
 /** Where the turn of a message began: of `turn.started` itself, or of an input. Null: the last turn. */
@@ -286,8 +259,7 @@ async function continueTurn(
     });
   }
   await takeAnswers(session, { mind, standing }, message, rights);
-  const { status } = (await session.fold()).standing;
-  const run = status === "open" || status === "running" ? inBackground(session) : undefined;
+  const { run } = await runIfActive(session);
   const afterSeq = shownSeq(session, message, turn);
   return chunksFrom(engine, session, { fromSeq: turn, afterSeq }, { ...options, run });
 }

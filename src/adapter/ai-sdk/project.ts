@@ -8,7 +8,7 @@ import type { EventOf, SessionEvent } from "../../core/event.ts";
 import type { ContentBlock } from "../../core/schema.ts";
 import { isOf } from "../../core/transcript.ts";
 import type { LiveDelta } from "../../runtime/turn/live.ts";
-import { segmentsOf, type AnswerSegment } from "../answer-segment.ts";
+import { beginsWith, segmentsOf, type AnswerSegment } from "../answer-segment.ts";
 import { messageId, toolCallId } from "./ids.ts";
 
 /** The tokens and the cost of a turn. */
@@ -409,20 +409,6 @@ function acceptable(value: unknown): unknown {
 }
 
 const partId = ({ requestSeq, segments }: Answer): string => `${requestSeq}.${segments.length}`;
-
-/** Whether the sent part is the beginning of an answer. A closed part must be whole. */
-function beginsWith(
-  said: readonly AnswerSegment[],
-  sent: readonly AnswerSegment[],
-  isOpen: boolean,
-): boolean {
-  return sent.every(({ type, text }, place) => {
-    const whole = said[place];
-    if (whole?.type !== type) return false;
-    const isLast = isOpen && place === sent.length - 1;
-    return isLast ? whole.text.startsWith(text) : whole.text === text;
-  });
-}
 
 type UserPart = Extract<UIMessageChunk, { type: "steering-message" }>["parts"][number];
 

@@ -3,8 +3,9 @@ import type { UIMessageChunk } from "ai";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { isOf } from "../../core/transcript.ts";
+import { isTurnOf, mayPause } from "../session-run.ts";
 import { TurnProjection, type ChatProjectionOptions } from "./project.ts";
-import type { StreamMark, StreamUpdate } from "./updates.ts";
+import type { StreamUpdate } from "./updates.ts";
 
 /** Which turn to show, and how much of it the client has. */
 export interface TurnTarget {
@@ -22,16 +23,18 @@ export interface TurnSource extends ChatProjectionOptions {
   /** Reads the files that an event shows, before it is projected. */
   readonly learn?: (event: SessionEvent) => Promise<void>;
   /** Whether the session is suspended, and no process runs it. */
-  readonly isAtRest?: () => Promise<boolean>;
+  readonly atRest?: () => Promise<boolean>;
   /** The text of an error for the client. */
   readonly errorText?: (error: unknown) => string;
 }
+
+const neverAtRest = async (): Promise<boolean> => false;
 
 type Chunk = UIMessageChunk | typeof keepAlive;
 
 /** The chunks of one turn: until it ends, or waits for a person or a tool result. */
 export async function* streamTurn(
-  { updates, learn, isAtRest, errorText = publicText, ...options }: TurnSource,
+  { updates, learn, atRest = neverAtRest, errorText = publicText, ...options }: TurnSource,
   { inputSeq, afterSeq = 0 }: TurnTarget = {},
 ): AsyncGenerator<Chunk, void> {
   const projection = new TurnProjection(options);
@@ -61,7 +64,7 @@ export async function* streamTurn(
         yield { type: "error", errorText: errorText(update.error) };
         return;
       }
-      if (await mayPause(update, projection, isAtRest)) return yield* pause();
+      if (await mayPause(update, projection, atRest)) return yield* pause();
       isLive = true;
       if (update.mark === "idle") yield keepAlive;
     } else if ("delta" in update) {
@@ -77,19 +80,6 @@ export async function* streamTurn(
     }
   }
 }
-
-/** Whether a mark shows that nothing more comes before someone answers. */
-async function mayPause(
-  { mark }: StreamMark,
-  projection: TurnProjection,
-  isAtRest: TurnSource["isAtRest"],
-): Promise<boolean> {
-  if (mark === "ran") return projection.startedSeq === 0 || projection.waitsFor !== null;
-  return projection.waitsFor !== null && (await isAtRest?.()) === true;
-}
-
-const isTurnOf = (inputs: readonly (readonly [number, number])[], inputSeq: number | undefined): boolean =>
-  inputSeq === undefined || inputs.some(([seq]) => seq === inputSeq);
 
 /** Messages of the engine are meant for users. Others may hold what a client must not see. */
 export const publicText = (error: unknown): string =>

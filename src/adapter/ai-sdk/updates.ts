@@ -4,7 +4,7 @@ import type { Session } from "../../runtime/engine/session.ts";
 import * as updates from "../session-updates.ts";
 import { chatTypes } from "./messages.ts";
 
-export type { StreamMark, StreamUpdate } from "../session-updates.ts";
+export type { StreamUpdate } from "../session-updates.ts";
 
 type FollowTarget = Omit<Parameters<typeof updates.followSession>[2], "types">;
 

@@ -4,6 +4,7 @@ import { allows, type TokenScope } from "../../core/workspace/access-token.ts";
 import { makeProblem, type Problem } from "../../protocol/problem.ts";
 import type { MountRequest } from "../../server/http/mount.ts";
 import { ProblemError } from "../../server/http/problem.ts";
+import { runInBackground } from "../session-run.ts";
 import {
   addItems,
   conversationObject,
@@ -26,7 +27,6 @@ import {
   inputItems,
   keepAlive,
   responseObject,
-  runInBackground,
   streamResponse,
   type PlacedResponse,
 } from "./responses.ts";

@@ -248,16 +248,6 @@ async function addedItems(session: Session): Promise<GivenItem[]> {
     .map(({ item: { id: _, ...item } }) => ({ ...item, type: item["type"] }));
 }
 
-/** Runs a session. When another process runs it, that one's records are streamed. */
-export function runInBackground(session: Session): Promise<unknown> {
-  const running = session.run().catch((error: unknown) => {
-    if (error instanceof SkeinError && error.code === "conflict") return null;
-    throw error;
-  });
-  running.catch(() => null);
-  return running;
-}
-
 /** A keep-alive, between the events of a stream. */
 export const keepAlive = "keep-alive";
 

@@ -12,7 +12,7 @@ import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { emptyState, type State } from "../../core/state.ts";
 import type { Part } from "../../store/port.ts";
-import { madeBefore, newSessionId } from "../log/request-scope.ts";
+import { freshSessionId, madeBefore } from "../log/request-scope.ts";
 import { distinct, instructionFiles } from "./bootstrap.ts";
 import {
   initialFilesOf,
@@ -64,7 +64,7 @@ export async function clearSession(
     const handoff = options.handoff === true ? await handoffDocument(deps, session) : null;
     const state = await writer.current(session);
     const reason = options.reason ?? (handoff === null ? "cleared" : "handed off");
-    const next = newSessionId(deps);
+    const next = await freshSessionId(deps);
     const over = await handover(deps, session, state);
     const { part, carriedOver } = await opening(deps, state, next, session, {
       ...options,

@@ -45,7 +45,7 @@ export function requestDeps(outer: Deps, { key, madeMs, expect, same, need }: Re
 }
 
 /** The id of a new session: a random one, or the one derived from the caller's key. */
-export const newSessionId = ({ world, newSession }: Deps): SessionId =>
+const newSessionId = ({ world, newSession }: Deps): SessionId =>
   newSession?.() ?? makeSessionId({ nowMs: world.now(), random: world.random(10) });
 
 /**
@@ -54,9 +54,7 @@ export const newSessionId = ({ world, newSession }: Deps): SessionId =>
  */
 export async function freshSessionId(deps: Deps): Promise<SessionId> {
   const id = newSessionId(deps);
-  if (deps.newSession === undefined) return id;
-  deps.shared.deleted ??= makeDeletedSessions(deps.store);
-  if (!(await deps.shared.deleted.has(id))) return id;
+  if (deps.newSession === undefined || !(await wasDeleted(deps, id))) return id;
   throw new SkeinError("conflict", `key: its session ${id} was deleted`, {
     hint: "use a new key to open another one",
     detail: "deleted-session",
@@ -67,6 +65,23 @@ export async function freshSessionId(deps: Deps): Promise<SessionId> {
 export async function madeBefore({ store, newSession }: Deps): Promise<SessionId | null> {
   const id = newSession?.();
   return id !== undefined && (await store.head(id)) !== undefined ? id : null;
+}
+
+/** The session that a key made; or none, and the key that opens it: one whose session was not deleted. */
+export async function madeOrFree(
+  key: string,
+  scopeOf: (key: string) => Deps,
+): Promise<{ readonly session: SessionId | null; readonly scope: Deps }> {
+  for (let generation = 0; ; generation++) {
+    const scope = scopeOf(generation === 0 ? key : `${key}/again/${generation}`);
+    const session = await madeBefore(scope);
+    if (session !== null || !(await wasDeleted(scope, newSessionId(scope)))) return { session, scope };
+  }
+}
+
+function wasDeleted({ store, shared }: Deps, id: SessionId): Promise<boolean> {
+  shared.deleted ??= makeDeletedSessions(store);
+  return shared.deleted.has(id);
 }
 
 /** The change that a call with the same key has made in a session; null when there is none. */

@@ -21,7 +21,7 @@ import {
 } from "../../core/turn/run-comparison.ts";
 import type { State } from "../../core/state.ts";
 import type { Model, Models } from "../../model/port.ts";
-import { madeBefore, newSessionId } from "../log/request-scope.ts";
+import { freshSessionId, madeBefore } from "../log/request-scope.ts";
 import { readContent } from "../read/content.ts";
 import { diffPlaces } from "../branch/diff.ts";
 import { forkCommand } from "../branch/fork.ts";
@@ -147,7 +147,7 @@ async function forkFor(
     ...present({ budget }),
   });
   const command = pin === null ? plan.command : { ...plan.command, pin };
-  const id = newSessionId(deps);
+  const id = await freshSessionId(deps);
   await writer.begin(id, { ...plan, command }, { actor });
   return id;
 }

@@ -4,7 +4,7 @@ import type { SessionId } from "../../core/ids.ts";
 import type { PlannedBranch, PlannedChild, PlannedEntries } from "../../transcripts/model.ts";
 import { forkCommand } from "../branch/fork.ts";
 import type { Deps } from "../deps.ts";
-import { madeBefore, newSessionId, requestDeps } from "../log/request-scope.ts";
+import { freshSessionId, madeOrFree, requestDeps } from "../log/request-scope.ts";
 import { readEvents } from "../read/event-reader.ts";
 import type { TranscriptSource } from "./history.ts";
 
@@ -23,8 +23,9 @@ export async function forkBranches(
   for (const branch of branches) {
     const { id, after, entries } = branch;
     if (entries.length === 0) continue;
-    const scope = requestDeps(deps, { key: `import/branch/${session}/${id}` });
-    let fork = await madeBefore(scope);
+    const made = await madeOrFree(`import/branch/${session}/${id}`, (key) => requestDeps(deps, { key }));
+    const { scope } = made;
+    let fork = made.session;
     if (fork === null) {
       places ??= await placesOf(deps, session, wanted, follows);
       const place = after === null ? await rootOf(deps, session) : places.get(after);
@@ -49,7 +50,7 @@ export async function forkForImport(
 ): Promise<SessionId> {
   const plan = await forkCommand(deps, session, seq, { labels });
   const unbind = [...plan.from.standing.bindings.keys()];
-  const id = newSessionId(deps);
+  const id = await freshSessionId(deps);
   const command = { ...plan.command, unbind, unreviewed: true };
   await deps.writer.begin(id, { ...plan, command }, { actor: deps.actor });
   return id;

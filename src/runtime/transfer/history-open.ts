@@ -4,7 +4,7 @@ import type { SessionId } from "../../core/ids.ts";
 import type { TranscriptHeader } from "../../transcripts/model.ts";
 import type { Deps } from "../deps.ts";
 import { safeText } from "../log/redact.ts";
-import { newSessionId } from "../log/request-scope.ts";
+import { freshSessionId } from "../log/request-scope.ts";
 import { callPlaces, forkForImport } from "./history-branches.ts";
 import type { ExportedSource } from "./history-export.ts";
 import { familyOf } from "./history-family.ts";
@@ -34,7 +34,7 @@ export async function openFor(
 ): Promise<SessionId> {
   const { plan, file } = source;
   const { writer, store, actor } = deps;
-  const id = newSessionId(deps);
+  const id = await freshSessionId(deps);
   const safe = (text: string): string => (verbatim === true ? text : safeText(deps.world, text));
   const header = { ...plan.header, title: plan.header.title === null ? null : safe(plan.header.title) };
   const above = parent === undefined ? undefined : await writer.current(parent);

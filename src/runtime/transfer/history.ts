@@ -20,7 +20,7 @@ import type {
 import { roughTokens } from "../../core/context/token-count.ts";
 import type { Deps } from "../deps.ts";
 import { keepBytes } from "../log/redact.ts";
-import { madeBefore, requestDeps } from "../log/request-scope.ts";
+import { madeOrFree, requestDeps } from "../log/request-scope.ts";
 import { callPlaces, childSource, forkBranches } from "./history-branches.ts";
 import { count, cut, historyEntries, type EntryWorld } from "./history-entry.ts";
 import { exportedSource, withoutMark, type ExportedSource } from "./history-export.ts";
@@ -147,13 +147,15 @@ async function importCopies(
   const within = options.copy === undefined ? "" : `/in/${options.copy}`;
   const of = exported?.added === "fork" ? `/from/${exported.origin}@${exported.seq}` : "";
   const key = `import/${header.tool}/${header.sourceId}${of}${within}`;
-  const scopeOf = (before: SessionId | null): Deps =>
-    requestDeps(deps, { key: before === null ? key : `${key}/after/${before}` });
+  const look = (before: SessionId | null) =>
+    madeOrFree(before === null ? key : `${key}/after/${before}`, (one) => requestDeps(deps, { key: one }));
   let newest: SessionId | null = null;
   let isCopy = options.copy !== undefined;
-  for (let next = await madeBefore(scopeOf(null)); next !== null; next = await madeBefore(scopeOf(newest))) {
+  let next = await look(null);
+  while (next.session !== null) {
     isCopy ||= newest !== null;
-    newest = next;
+    newest = next.session;
+    next = await look(newest);
   }
   if (newest !== null) {
     const report = await importInto(deps, newest, source, { ...options, isCopy });
@@ -161,7 +163,7 @@ async function importCopies(
     if (!isLeft || options.again !== true) return report;
     isCopy = true;
   }
-  const scope = scopeOf(newest);
+  const { scope } = next;
   const session =
     exported?.added === "fork"
       ? await forkExported(scope, source, exported)

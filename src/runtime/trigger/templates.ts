@@ -29,7 +29,7 @@ import {
   type TriggerSpec,
 } from "../../core/trigger/trigger.ts";
 import type { Part } from "../../store/port.ts";
-import { madeBefore, newSessionId } from "../log/request-scope.ts";
+import { freshSessionId, madeBefore } from "../log/request-scope.ts";
 import { absolute, prepareOpening } from "../branch/bootstrap.ts";
 import { readContent } from "../read/content.ts";
 import type { Deps, EngineState } from "../deps.ts";
@@ -263,7 +263,7 @@ export async function fireTemplate(
   if (open === null) return null;
   // On behalf of the person who set it, with that person's memory.
   const opening = await prepareOpening({ ...deps, actor }, open);
-  const session = newSessionId(deps);
+  const session = await freshSessionId(deps);
   const key = once === undefined ? null : keyOf(deps, { name, setSeq }, once);
   const command = { do: "open", workspace: store.workspace, ...opening, firstInput: text } as const;
   const facts = { actor, digest: world.digest, program: store.program };

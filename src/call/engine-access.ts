@@ -76,7 +76,15 @@ const tokens = {
     verb: {
       name: "tokens add",
       args: ["name?"],
-      flags: { principal: { value: "prn_…" }, session: { value: "ses_…" }, expiresAt: null },
+      flags: {
+        principal: { value: "prn_…" },
+        session: { value: "ses_…" },
+        expiresAt: {
+          name: "expires",
+          type: "coming",
+          what: "when it expires: a time, or a duration such as 90d; by default never",
+        },
+      },
     },
   }),
   "engine.tokens": read("engine", "tokens", {

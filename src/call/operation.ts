@@ -82,7 +82,7 @@ interface Spelling {
 export interface Flag {
   readonly name?: string;
   /** The form of its value, where the schema does not tell: `words` are all remaining words. */
-  readonly type?: "words" | "text" | "time" | "span" | "list" | "file" | "position";
+  readonly type?: "words" | "text" | "time" | "coming" | "span" | "list" | "file" | "position";
   /** The placeholder of its value in the help. */
   readonly value?: string;
   readonly short?: string;

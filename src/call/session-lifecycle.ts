@@ -146,14 +146,14 @@ export const sessionLifecycle = {
     verb: {
       group: "Lifecycle",
       line: "Put a session to sleep until a time, a trigger, a message or you wake it.",
-      flags: { triggers: { value: "NAME" } },
+      flags: { triggers: { value: "NAME" }, untilMs: { type: "coming" } },
       done: "sleeping",
       about: [
         "An input from a person or a message wakes it. At its time a worker, or else the next run, wakes " +
           'it and tells the model; "skein run ID --wait" waits for that time.',
       ],
       examples: [
-        "skein sleep 4x8kz1 --for 2h  # for two hours",
+        "skein sleep 4x8kz1 --until 2h  # for two hours; the same as --for 2h",
         "skein sleep 4x8kz1 --until 2026-12-01T09:00:00Z  # until a moment",
       ],
     },

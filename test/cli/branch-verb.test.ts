@@ -57,8 +57,11 @@ suite("branching and coming back together", { concurrency: true }, () => {
     await json("record", b, "fact", "late", "2");
     const early = await say(["merge", a, `${b}@7`]);
     assert.match(early.stdout, /^merged ses_\w+@7-7 at /);
+    await json("record", b, "fact", "early", "3");
+    const changed = await say(["merge", a, b, "--dry-run"]);
+    assert.match(changed.stdout, /\n {2}~ fact early = 1 → 3\n {2}\+ fact late = 2\n$/);
     const late = await json("merge", a, b, "--dry-run");
-    assert.deepEqual(late["range"], { fromSeq: 8, toSeq: 8 });
+    assert.deepEqual(late["range"], { fromSeq: 8, toSeq: 9 });
   });
 
   test("merge accepts a value given on the command line, and rejects contradictions", async () => {

@@ -49,6 +49,10 @@ test("rewind, fork and diff include files, and list paths in the way", async () 
   const fork = await say("fork", id, "--at", "before", "--files", copy);
   assert.match(fork.stdout, /^ses_\w+\n$/);
   assert.deepEqual(readdirSync(copy), ["rates"]);
+  const copied = (await say("show", fork.stdout.trim())).stdout;
+  assert.ok(copied.includes(`directory ${work} at ${copy} (write)`), copied);
+  assert.ok(copied.includes(`shell at ${copy}`), copied);
+  assert.ok((await say("show", id)).stdout.includes(`directory ${work} (write)`));
   assert.equal(readFileSync(join(copy, "rates"), "utf8"), "base 4\ntop 9\n");
   const again = await say("fork", id, "--at", "before", "--files", copy);
   assert.deepEqual([again.code === 0, /copy already exists/.test(again.stderr)], [false, true]);

@@ -6,7 +6,8 @@ import { suite, test } from "node:test";
 import { runWords } from "../../src/cli/command/run.ts";
 import { collectingSurface } from "../../src/cli/command/screen.ts";
 import { specText } from "../../src/core/trigger/spec-text.ts";
-import { parseComing, parseWake } from "../../src/cli/format/trigger-word.ts";
+import { parseComing } from "../../src/cli/format/moment.ts";
+import { parseWake } from "../../src/cli/format/trigger-word.ts";
 import { makeFolder, parseLines } from "./skein.ts";
 
 function place() {

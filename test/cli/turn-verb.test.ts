@@ -95,6 +95,15 @@ suite("what it cost", () => {
     const { stdout } = await skein.here("budget", id);
     assert.match(stdout, /^tokens +[\d,]+ \+ up to [\d,]+ unconfirmed +unlimited/m);
     assert.match(stdout, /^unconfirmed: reserved by model calls not settled yet; the budget counts both$/m);
+    const [, tokens = ""] = /^tokens +(\S+ \+ up to \S+ unconfirmed)/m.exec(stdout) ?? [];
+    const [, sure, unconfirmed] = /^(\S+) \+ up to (\S+)/.exec(tokens) ?? [];
+    assert.ok((await skein.here("show", id)).stdout.includes(`tokens ${tokens}`), tokens);
+    const cost = await skein.here("cost", id);
+    assert.match(cost.stdout, /^MODEL +CALLS +TOKENS IN +OUT +UNCONFIRMED +COST\n/);
+    const [, tokensIn, out, rest] =
+      /^\S+ +\d+ +(\S+) +(\S+) +(\S+) /m.exec(cost.stdout.split("\n")[1]!) ?? [];
+    const amount = (text = ""): number => Number(text.replaceAll(",", ""));
+    assert.deepEqual([amount(tokensIn) + amount(out), rest], [amount(sure), unconfirmed]);
   });
 
   test("an unknown price shows as unknown, never as zero; failed calls count", async () => {

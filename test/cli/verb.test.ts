@@ -148,8 +148,13 @@ suite("every verb answers in JSON", { concurrency: 4 }, () => {
     await skein.json("suspend", id, "--reason", "wait");
     assert.equal(await status(), "suspended");
     await skein.json("activate", id);
-    await skein.json("sleep", id, "--for", "2h");
+    const fromMs = Date.now();
+    await skein.json("sleep", id, "--until", "2h");
     assert.equal(await status(), "sleeping");
+    const [asleep] = await skein.look("log", id, "--type", "session.slept");
+    const { untilMs } = asleep!["body"] as { readonly untilMs: number };
+    const spanMs = 7_200_000;
+    assert.ok(untilMs >= fromMs + spanMs && untilMs <= Date.now() + spanMs, String(untilMs - fromMs));
     await skein.json("close", id, "--outcome", "failed", "--reason", "no access");
     await skein.json("archive", id);
     assert.equal(await status(), "archived");

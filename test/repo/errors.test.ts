@@ -96,8 +96,7 @@ test("an error about an argument names its field", () => {
 /** Errors for a model, a store driver or a client of another protocol; their readers have no commands. */
 const withoutCommands = /^src\/(?:adapter|store|tool|transcripts|client)\/|\/recall-page\.ts/;
 /** Races between programs, and answers that reveal nothing. */
-const races =
-  "message |call |webhook not|this worker|blob |database |(?:checkpoint: |score: )?position |uncompress: ";
+const races = "message |call |webhook not|this worker|blob |database |(?:checkpoint: |score: )?position ";
 const bareNotFound = new RegExp(String.raw`^(?:${races}|\$\{(?:top|path|session)\})`);
 
 test("an error about something that does not exist names a way to find it", () => {

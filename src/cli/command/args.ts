@@ -6,7 +6,7 @@
  */
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import { parseMoment, parseSpan } from "../format/moment.ts";
+import { parseComing, parseMoment, parseSpan } from "../format/moment.ts";
 import type { ArgNames, Option, Options, Verb } from "./verb.ts";
 
 /** Options of every verb; they may stand before it, too. */
@@ -132,6 +132,8 @@ function valueOf(name: string, option: Option, texts: readonly string[] | undefi
       return parseNumber(`--${name}`, text);
     case "time":
       return parseMoment(`--${name}`, text, nowMs);
+    case "coming":
+      return parseComing(`--${name}`, text, nowMs);
     case "span":
       return parseSpan(`--${name}`, text);
   }

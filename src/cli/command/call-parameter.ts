@@ -129,6 +129,7 @@ const placeholders: Partial<Record<Form, string>> = {
   place: "SEQ|NAME",
   any: "JSON",
   file: "FILE",
+  coming: "TIME",
   span: "SPAN",
 };
 

@@ -9,10 +9,11 @@ import type { Screen } from "./screen.ts";
 
 export interface Option {
   /**
-   * `seq`: a position. `place`: a position or a checkpoint's name. `time`: a moment. `span`: a length of
-   * time. `list`: may be given several times.
+   * `seq`: a position. `place`: a position or a checkpoint's name. `time`: a moment; `2h` is two hours ago.
+   * `coming`: a future moment; `2h` is in two hours. `span`: a length of time. `list`: may be given several
+   * times.
    */
-  readonly type: "flag" | "text" | "list" | "seq" | "place" | "count" | "number" | "time" | "span";
+  readonly type: "flag" | "text" | "list" | "seq" | "place" | "count" | "number" | "time" | "coming" | "span";
   readonly what: string;
   /** The placeholder of the value in the usage. */
   readonly value?: string;

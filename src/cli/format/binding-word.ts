@@ -15,15 +15,20 @@ const bindingKinds = [
   "tool",
 ] as const satisfies readonly Binding["kind"][];
 
-/** The mode is shown only for what can be written. */
+/**
+ * The mode is shown only for what can be written, and the path only where the name is another one: a fork with
+ * files binds its copy under the name that the parent's directory has.
+ */
 export function bindingText(bound: {
   readonly name: string;
   readonly kind: string;
   readonly mode: string;
+  readonly path?: string | undefined;
 }): string {
-  const { kind, mode } = bound;
+  const { kind, mode, path = bound.name } = bound;
   const name = oneLine(bound.name);
-  const called = name === kind ? kind : `${kind} ${name}`;
+  const place = path === bound.name ? "" : ` at ${oneLine(path)}`;
+  const called = `${name === kind ? kind : `${kind} ${name}`}${place}`;
   return ["file", "directory", "database"].includes(kind) ? `${called} (${mode})` : called;
 }
 

@@ -50,6 +50,14 @@ export function parseMoment(what: string, text: string, nowMs: number, reading: 
   });
 }
 
+/** A future moment: as any moment, or a length of time from now. Clocks are those of the zone, or UTC. */
+export function parseComing(what: string, text: string, nowMs: number, zone?: string): number {
+  const reading = { spanHint: "2h for two hours from now", ...(zone === undefined ? {} : { zone }) };
+  if (zone !== undefined || !/^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text))
+    return parseMoment(what, text, nowMs, reading);
+  return nowMs + parseSpan(what, text);
+}
+
 const isMoment = (text: string): boolean => /^\d{11,15}$/.test(text) || spanPattern.test(text);
 
 /** When clocks in a zone show what clocks in UTC show at `wallMs`; by the rules of cron expressions. */

@@ -6,6 +6,7 @@ import type { ImportedUsage } from "../../core/state.ts";
 import { bindingText } from "./binding-word.ts";
 import { roughly } from "../../core/text/utc.ts";
 import { ago, exact } from "./moment.ts";
+import { tokensText } from "./money.ts";
 import type { Screen } from "../command/screen.ts";
 import { plain, count, cut, oneLine, plural } from "./text.ts";
 import { titleOf } from "./title.ts";
@@ -21,13 +22,15 @@ interface Besides {
   readonly movedTo: string | null;
   /** Why the context is in its zone. */
   readonly zoneReasons: readonly string[];
+  /** Where bound files, directories and shells are, by name. */
+  readonly paths: ReadonlyMap<string, string>;
 }
 
 export function stateLines(
   state: StateView,
   out: Screen,
   nowMs: number,
-  { copy = false, movedTo = null, zoneReasons = [] }: Partial<Besides> = {},
+  { copy = false, movedTo = null, zoneReasons = [], paths = new Map() }: Partial<Besides> = {},
 ): string[] {
   const width = out.columns ?? Infinity;
   const row = (name: string, text: string): string[] =>
@@ -61,14 +64,14 @@ export function stateLines(
     ...row("running on", lease === null ? "" : `${oneLine(lease.holder)} (epoch ${lease.epoch})`),
     ...row("cost", state.cost.calls === 0 ? "" : spendText(state.cost)),
     ...row("imported", importedText(state.imported)),
-    ...row("budget", budgetText(state.budget)),
+    ...row("budget", budgetText(state)),
     ...row(
       "checkpoints",
       Object.entries(state.checkpoints)
         .map(([name, seq]) => `${oneLine(name)}=${seq}`)
         .join("  "),
     ),
-    ...bindingRows(state).flatMap(([name, text]) => row(name, text)),
+    ...bindingRows(state, paths).flatMap(([name, text]) => row(name, text)),
     ...row("rules", state.permissions.map(ruleText).join("  ")),
     ...row("scratch", pairs(state.scratch)),
     ...row(
@@ -90,12 +93,12 @@ const contextText = (zone: string, reasons: readonly string[]): string =>
   zone === "smart" ? "OK" : [zone, reasons.join(", ")].filter((part) => part !== "").join(": ");
 
 /** An erased one may have its path as its name, and is unusable: only its kind is shown. */
-function bindingRows({ bindings }: StateView): (readonly [string, string])[] {
+function bindingRows({ bindings }: StateView, paths: Besides["paths"]): (readonly [string, string])[] {
   const usable = bindings.filter(({ erased }) => erased !== true);
   const lost = bindings.filter(({ erased }) => erased === true);
   const kinds = lost.map(({ kind }) => kind).join(", ");
   return [
-    ["may use", usable.map((binding) => bindingText(binding)).join("  ")],
+    ["may use", usable.map((one) => bindingText({ ...one, path: paths.get(one.name) })).join("  ")],
     [
       "bind again",
       lost.length === 0 ? "" : `${kinds}: what ${lost.length === 1 ? "it is" : "they are"} was erased`,
@@ -153,10 +156,10 @@ const pairs = (record: Readonly<Record<string, unknown>>): string =>
     .join("  ");
 
 /** The use of each limit; without limits, the use. */
-function budgetText({ limits, used }: StateView["budget"]): string {
+function budgetText({ budget: { limits, used }, cost }: StateView): string {
   const resources = [
     { name: "money", used: used.nanoUsd, limit: limits.nanoUsd, show: moneyText },
-    { name: "tokens", used: used.tokens, limit: limits.tokens, show: count },
+    { name: "tokens", used: used.tokens, limit: limits.tokens, show: count, text: tokensText(cost) },
     { name: "steps", used: used.steps, limit: limits.steps, show: count },
     { name: "turns", used: used.turns, limit: limits.turns, show: count },
     { name: "tool calls", used: used.toolCalls, limit: limits.toolCalls, show: count },
@@ -165,8 +168,8 @@ function budgetText({ limits, used }: StateView["budget"]): string {
   return resources
     .filter(({ name, used, limit }) => limit !== undefined || (used > 0 && name !== "money"))
     .map(
-      ({ name, used, limit, show }) =>
-        `${name} ${show(used)}${limit === undefined ? "" : ` of ${show(limit)}`}`,
+      ({ name, used, limit, show, text = show(used) }) =>
+        `${name} ${text}${limit === undefined ? "" : ` of ${show(limit)}`}`,
     )
     .join("  ");
 }

@@ -2,15 +2,7 @@
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { WakeTrigger } from "../../core/trigger/trigger.ts";
-import { parseMoment, parseSpan } from "./moment.ts";
-
-/** A future moment: as any moment, or a length of time from now. Clocks are those of the zone, or UTC. */
-export function parseComing(what: string, text: string, nowMs: number, zone?: string): number {
-  const reading = { spanHint: "2h for two hours from now", ...(zone === undefined ? {} : { zone }) };
-  if (zone !== undefined || !/^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text))
-    return parseMoment(what, text, nowMs, reading);
-  return nowMs + parseSpan(what, text);
-}
+import { parseComing, parseSpan } from "./moment.ts";
 
 const shapes =
   "at:TIME, every:SPAN, cron[@ZONE]:LINE, file:PATH, git:PATH, message[:TOPIC], resource:BINDING";

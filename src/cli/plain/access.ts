@@ -32,12 +32,10 @@ const tokens = [
     }),
   }),
   plain("engine.addToken", {
-    options: { expires: { type: "span", value: "SPAN", what: "how long it is valid, such as 90d" } },
     creates: true,
-    prepare({ params, given, nowMs }) {
+    prepare({ params }) {
       if (params.scopes === undefined)
         throw invalid("tokens: --scope is required", "one or more, such as --scope read --scope write");
-      if (given.expires !== undefined) params.expiresAt = nowMs + given.expires;
     },
     print(issued, { out }) {
       const { token, scopes, expiresAt } = issued;

@@ -89,19 +89,22 @@ function lines(
   const row = (text: string): string => `  ${cut(text, room)}`;
   return [
     head,
-    ...taken.map((write) =>
-      row(
-        write.write === "retract"
-          ? `- ${write.kind} ${oneLine(write.key)}`
-          : `+ ${write.kind} ${oneLine(write.key)}${statusOf(write)} = ${oneLine(plainText(write.value))}`,
-      ),
-    ),
+    ...taken.map((write) => row(takenText(write))),
     ...same.map((name) => out.dim(row(`= ${oneLine(name)}, the same on both sides`))),
     ...left.map((name) => row(`! ${oneLine(name)} was erased over there, and is left`)),
     ...resolved.map(({ name, resolution }) => row(`* ${oneLine(name)}: ${resolution.take}`)),
     ...conflicts.flatMap((conflict) => ["", ...conflictLines(conflict, out)]),
     ...(conflicts.length === 0 ? [] : ["", ...wayOn(id, from, conflicts)]),
   ];
+}
+
+/** With the signs of `skein diff`: `~` for an item that this session knew with another value. */
+function takenText(write: MergeReport["taken"][number]): string {
+  const name = `${write.kind} ${oneLine(write.key)}`;
+  if (write.write === "retract") return `- ${name}`;
+  const text = `${name}${statusOf(write)} =`;
+  const value = oneLine(plainText(write.value));
+  return "was" in write ? `~ ${text} ${oneLine(plainText(write.was))} → ${value}` : `+ ${text} ${value}`;
 }
 
 /** For a task. */

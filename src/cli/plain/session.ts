@@ -10,7 +10,7 @@ import { present } from "../command/input.ts";
 import { grid, invalid, plain, type PresentedResult } from "../command/presentation.ts";
 import type { Screen } from "../command/screen.ts";
 import { checkServer } from "../format/binding-word.ts";
-import { money } from "../format/money.ts";
+import { money, tokensText } from "../format/money.ts";
 import { ruleText } from "../format/state-lines.ts";
 import { count, oneLine, plural } from "../format/text.ts";
 
@@ -153,10 +153,9 @@ async function showBudget(session: Session, out: Screen): Promise<PresentedResul
 
 /** `$0.015 + up to $0.17 unconfirmed`: the same words as every other surface. */
 function usedText(resource: keyof UsedAmounts, value: number, cost: Spend): string {
-  const { nanoUsd, unconfirmedNanoUsd, inputTokens, outputTokens, unconfirmedTokens } = cost;
+  const { nanoUsd, unconfirmedNanoUsd } = cost;
   if (resource === "nanoUsd") return spendText({ nanoUsd, unconfirmedNanoUsd, unpriced: 0 });
-  if (resource !== "tokens" || unconfirmedTokens === 0) return amount(resource, value);
-  return `${count(inputTokens + outputTokens)} + up to ${count(unconfirmedTokens)} unconfirmed`;
+  return resource === "tokens" ? tokensText(cost) : amount(resource, value);
 }
 
 function amount(resource: keyof UsedAmounts, value: number): string {

@@ -203,10 +203,14 @@ export const storePlain = [
       const elsewhere = session === undefined ? "" : await importedOf(await engine(), session);
       const notes = elsewhere === "" ? [] : [`imported: ${elsewhere}`];
       if (found.length === 0) return { json, lines: [], notes: ["no model was called", ...notes] };
-      const titles = [...(daily ? ["DAY"] : []), by.toUpperCase(), ">CALLS", ">TOKENS IN", ">OUT", ">COST"];
+      const isSure = found.every(({ unconfirmedTokens }) => unconfirmedTokens === 0);
+      const days = daily ? ["DAY"] : [];
+      const counts = [">CALLS", ">TOKENS IN", ">OUT", ...(isSure ? [] : [">UNCONFIRMED"])];
+      const titles = [...days, by.toUpperCase(), ...counts, ">COST"];
       const first = (day = ""): string[] => (daily ? [day] : []);
-      const rows = found.map((row) => [...first(row.day), ...costCells(groupName(by, row), row)]);
-      const sum = [...first(), ...costCells("in all", found.reduce<Spend>(addSpend, noSpend))];
+      const cells = (name: string, spend: Spend): string[] => costCells(name, spend, isSure);
+      const rows = found.map((row) => [...first(row.day), ...cells(groupName(by, row), row)]);
+      const sum = [...first(), ...cells("in all", found.reduce<Spend>(addSpend, noSpend))];
       return { json, lines: grid(out, titles, found.length === 1 ? rows : [...rows, sum]), notes };
     },
   }),
@@ -286,10 +290,12 @@ async function byTenant(
 const groupName = (by: string, { group }: CostRow): string =>
   group === null ? "(none)" : by === "session" ? shortId(group) : oneLine(group);
 
-const costCells = (name: string, spend: Spend): string[] => [
+/** Unconfirmed tokens have a column where a row has any. */
+const costCells = (name: string, spend: Spend, isSure: boolean): string[] => [
   name,
   count(spend.calls),
   count(spend.inputTokens),
   count(spend.outputTokens),
+  ...(isSure ? [] : [count(spend.unconfirmedTokens)]),
   spendText(spend),
 ];

@@ -1,5 +1,9 @@
 /** Shows a session on one screen: its status, what it knows, its origin, and the last events. */
 import { zoneReasons } from "../../core/context/zone.ts";
+import { readContent } from "../../runtime/read/content.ts";
+import type { Store } from "../../store/port.ts";
+import type { StoredBinding } from "../../tool/port.ts";
+import { present } from "../command/input.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { eventLine } from "../format/event-line.ts";
 import { stateLines } from "../format/state-lines.ts";
@@ -29,11 +33,13 @@ export const show = verb({
     const copy = (await opened.head(found.id))?.copy === true;
     const movedTo = state.status === "moved" ? await whereTo(opened, found.id, await found.fold()) : null;
     const why = await zoneReasonsOf(found);
+    const paths = await pathsOf(opened, found);
     const events: SessionEvent[] = [];
     for await (const event of found.events({ reverse: true, limit: lastEvents })) events.unshift(event);
     const shown = {
       id: found.id,
       ...state,
+      bindings: state.bindings.map((one) => ({ ...one, ...present({ path: paths.get(one.name) }) })),
       zoneReasons: why,
       copy,
       movedTo,
@@ -42,7 +48,7 @@ export const show = verb({
       events,
     };
     await out.answer(shown, () => [
-      ...stateLines(state, out, nowMs, { copy, movedTo, zoneReasons: why }),
+      ...stateLines(state, out, nowMs, { copy, movedTo, zoneReasons: why, paths }),
       ...(forks.length === 0 ? [] : ["", out.bold("Forks")]),
       ...forks.slice(0, forksMax).map((fork) => `  ${fork.session}  ${out.dim(`at ${fork.seq}`)}`),
       ...(forks.length > forksMax ? [out.dim(`  and ${count(forks.length - forksMax)} more`)] : []),
@@ -52,6 +58,18 @@ export const show = verb({
     ]);
   },
 });
+
+/** Where bound files, directories and shells are, by the names of their bindings. */
+async function pathsOf(opened: Store, session: Session): Promise<ReadonlyMap<string, string>> {
+  const paths = new Map<string, string>();
+  for (const [name, { seq }] of (await session.fold()).standing.bindings.entries()) {
+    const bound = (await readContent(opened, session.id, seq)) as Partial<StoredBinding> | undefined;
+    const { cwd } = (bound?.options ?? {}) as { readonly cwd?: unknown };
+    const path = typeof cwd === "string" ? cwd : bound?.path;
+    if (path !== undefined) paths.set(name, path);
+  }
+  return paths;
+}
 
 /** Why the context is in its zone, from the record of the change. */
 async function zoneReasonsOf(session: Session): Promise<readonly string[]> {

@@ -12,11 +12,10 @@ import { budgetOf, budgetOptions } from "../command/budget-options.ts";
 import { answerChange } from "../command/change-verb.ts";
 import { pairsOf, present } from "../command/input.ts";
 import { checkModelName } from "../format/model-name.ts";
-import { ago, exact } from "../format/moment.ts";
+import { ago, exact, parseComing } from "../format/moment.ts";
 import { table } from "../format/table.ts";
 import { oneLine } from "../format/text.ts";
 import { specText } from "../../core/trigger/spec-text.ts";
-import { parseComing } from "../format/trigger-word.ts";
 import { verb, type VerbCall, type OptionValues } from "../command/verb.ts";
 
 const actions = ["list", "add", "remove", "fire"] as const;

@@ -138,6 +138,8 @@ export type MergeWrite =
       readonly confidence?: number;
       readonly evidence?: readonly string[];
       readonly origin?: { readonly session: string; readonly seq: number };
+      /** In a report: the value that it replaces; absent for a new item. Not stored. */
+      readonly was?: unknown;
     }
   | {
       readonly write: "retract";

@@ -133,7 +133,7 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     const refusal = forbidden(state, "compact", "show a compacted range again");
     if (refusal !== null) return refusal;
     if (!state.mind.overlays.some(({ seq }) => seq === overlay))
-      return refuse("not-found", `uncompress: the context has no compaction at ${overlay}`);
+      return refuse("not-found", `uncompress: the context has no compaction at ${overlay}`, shownAt(state));
     return accept(
       draft("overlay.lifted", { overlay }, because(reason), inTurn(state)),
       ...zoneDrafts(state, zone),
@@ -178,6 +178,12 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     return accept(...appended, ...fired, ...woken);
   },
 };
+
+/** Where the compactions are that the context shows, the newest first. */
+function shownAt({ mind: { overlays } }: State): string {
+  const shown = overlays.slice(-10).map(({ seq }) => seq);
+  return shown.length === 0 ? "nothing is compacted" : `compactions at: ${shown.toReversed().join(", ")}`;
+}
 
 const pairs = (taken: readonly (readonly [number, number])[]): [number, number][] =>
   taken.map(([seq, input]) => [seq, input]);

@@ -263,7 +263,7 @@ async function reportOf(
 ): Promise<MergeReport> {
   const { theirs, options } = work;
   const { session: from, state } = theirs;
-  const taken = [...work.taken, ...plan.taken.map((triple) => takeTheirs(triple, from))];
+  const taken = [...work.taken, ...plan.taken.map((triple) => shownTake(triple, from))];
   const names = new Set(work.taken.map(({ kind, key }) => itemKey(kind, key)));
   const same = plan.same.map(({ name }) => name).filter((name) => !names.has(name));
   const range = { fromSeq: plan.sinceSeq + 1, toSeq: state.seq };
@@ -292,6 +292,13 @@ async function reportOf(
     summary,
     written: null,
   };
+}
+
+/** The change, with the value that it replaces here. */
+function shownTake(triple: Triple, from: string): MergeWrite {
+  const write = takeTheirs(triple, from);
+  const { ours } = triple;
+  return write.write === "retract" || ours === null ? write : { ...write, was: ours.value };
 }
 
 async function objectiveOf({ store }: Deps, { session, state }: Party): Promise<string | null> {

@@ -50,6 +50,11 @@ function Taken({ write }: { readonly write: MergePlan["taken"][number] }): React
       ) : (
         <div>
           <Said text={valueText(write.value)} chars={600} className="family-value" />
+          {"was" in write ? (
+            <p className="small soft said">
+              was <bdi>{brief(valueText(write.was), 400)}</bdi>
+            </p>
+          ) : null}
           {write.because === undefined ? null : (
             <p className="small soft said">
               because <bdi>{brief(write.because, 400)}</bdi>

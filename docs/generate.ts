@@ -8,7 +8,9 @@ import { createHash } from "node:crypto";
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describeCalls } from "./describe-calls.ts";
+import { describeCli } from "./describe-cli.ts";
 import { describeEvents } from "./describe-events.ts";
+import { describeTools } from "./describe-tools.ts";
 
 const root = join(import.meta.dirname, "..");
 /** Exists only after a build that succeeded. */
@@ -18,7 +20,9 @@ async function writePages(isCheck: boolean): Promise<void> {
   const { describePythonClient, pythonClientFile } = await import("./python/client.ts");
   const pages = {
     "docs/event-catalog.md": describeEvents(),
-    "docs/calls.md": describeCalls(),
+    "docs/calls.md": await describeCalls(),
+    "docs/cli.md": await describeCli(),
+    "docs/built-in-tools.md": await describeTools(),
     [pythonClientFile]: describePythonClient(),
   };
   for (const [name, text] of Object.entries(pages)) {

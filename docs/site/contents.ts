@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { nav } from "../nav.ts";
 import { describeApi } from "./api-reference.ts";
-import { describeCli } from "./cli-reference.ts";
+import { verbAnchors } from "../describe-cli.ts";
 import { examplePages } from "./examples.ts";
 import type { LinkTargets } from "./markdown.ts";
 import { slugOf, type SitePage } from "./site-page.ts";
@@ -18,15 +18,9 @@ export interface SiteContents {
 
 export async function readContents(): Promise<SiteContents> {
   const api = describeApi();
-  const cli = await describeCli();
   const decisions = decisionPages();
   const [examples, exampleOnes] = examplePages("Start");
-  const generated = new Map([
-    ...api.pages,
-    ["cli", cli.markdown],
-    ["adr", decisionOverview(decisions)],
-    ["examples", examples],
-  ]);
+  const generated = new Map([...api.pages, ["adr", decisionOverview(decisions)], ["examples", examples]]);
   const listed = nav.flatMap(({ title: group, pages }) =>
     pages.map(({ file, title, can, picture, nested }): SitePage => {
       const made = generated.get(file);
@@ -48,7 +42,12 @@ export async function readContents(): Promise<SiteContents> {
   const pages = [...listed, ...decisions, ...exampleOnes];
   return {
     pages,
-    targets: { pages: targetsOf(pages), titles: titlesOf(pages), names: api.names, verbs: cli.verbs },
+    targets: {
+      pages: targetsOf(pages),
+      titles: titlesOf(pages),
+      names: api.names,
+      verbs: await verbAnchors(),
+    },
   };
 }
 

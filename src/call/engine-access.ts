@@ -82,7 +82,7 @@ const tokens = {
         expiresAt: {
           name: "expires",
           type: "coming",
-          what: "when it expires: a time, or a duration such as 90d; by default never",
+          what: "the expiry: a time, or a duration such as 90d; by default never",
         },
       },
     },

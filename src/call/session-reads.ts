@@ -219,7 +219,7 @@ export const sessionReads = {
       about: [
         "Each compaction keeps a tree of its range: turns, in stages, in days; the tree of the compaction " +
           "before is a part too. NODE opens a part. The ids are those that a model opens with recall. " +
-          "Below stands what the summary leaves out and no item held at that time.",
+          "Below the tree: what the summary leaves out and no item held at that time.",
       ],
       examples: [
         "skein stages 4x8kz1  # the newest compaction",

@@ -135,7 +135,7 @@ test("a call added in two files is in library, HTTP, client, OpenAPI, CLI, palet
     assert.match(help[1], /skein praise 4x8kz1 tidy --stars 4/);
     assert.deepEqual([verb[0], /^praised as neat at \d+ of ses_/.test(verb[1])], [0, true]);
     assert.deepEqual([refused[0], /did you mean --stars/.test(refused[1])], [2, true]);
-    const describe = 'process.stdout.write((await import("./docs/describe-calls.ts")).describeCalls())';
+    const describe = 'process.stdout.write(await (await import("./docs/describe-calls.ts")).describeCalls())';
     const { stdout: page, ...docs } = await runCommand(process.execPath, ["-e", describe], { cwd: copy });
     assert.equal(docs.code, 0, docs.stderr);
     assert.match(page, /### session\.praise\n\nSays that the session did well\./);

@@ -6,10 +6,10 @@ import type { Options, OptionValues } from "./verb.ts";
 
 export const budgetOptions = {
   usd: { type: "number", value: "DOLLARS", what: "at most this much money" },
-  tokens: { type: "count", value: "N", what: "at most so many tokens" },
-  steps: { type: "count", value: "N", what: "at most so many steps" },
-  turns: { type: "count", value: "N", what: "at most so many turns" },
-  "tool-calls": { type: "count", value: "N", what: "at most so many tool calls" },
+  tokens: { type: "count", value: "N", what: "at most this many tokens" },
+  steps: { type: "count", value: "N", what: "at most this many steps" },
+  turns: { type: "count", value: "N", what: "at most this many turns" },
+  "tool-calls": { type: "count", value: "N", what: "at most this many tool calls" },
   wall: { type: "span", value: "SPAN", what: "at most this much active time, such as 30m" },
 } as const satisfies Options;
 

@@ -9,7 +9,7 @@ export const exitCodes = [
   { code: 4, meaning: "unavailable now: the store, or a model; ask keeps its input queued" },
   { code: 5, meaning: "the store is damaged" },
   { code: 6, meaning: "no response: it may or may not have been written" },
-  { code: 7, meaning: "the session is suspended, and says why" },
+  { code: 7, meaning: "the session is suspended; the output says why, and how to continue" },
   { code: 70, meaning: "a bug in Skein; SKEIN_DEBUG=1 prints the stack" },
 ] as const;
 
@@ -29,11 +29,11 @@ const byError = {
 
 /** What to do next, where the error itself does not say. */
 export const hintFor = {
-  refused: '"skein show ID" tells how the session stands',
+  refused: '"skein show ID" shows the status of the session',
   conflict: "read what is new and try again",
-  fenced: "another process runs the session now",
+  fenced: 'another process runs the session now; "skein show ID" names it',
   invalid: '"skein help VERB" shows what is expected',
-  "not-found": '"skein show ID" tells what the session has',
+  "not-found": '"skein show ID" lists what the session has',
   unavailable: "try again",
   corrupt: 'run "skein verify --all" to see what is damaged',
   unknown: "read the log before trying again",

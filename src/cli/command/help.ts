@@ -22,7 +22,7 @@ export function showHelp(out: Screen, verb: Verb): Promise<void> {
   ]);
 }
 
-const environment = [
+export const environment = [
   ["SKEIN_STORE", "the store, where --store is not given; put a URL with a password here"],
   ["SKEIN_CONFIG", "the configuration of models; by default skein/config.json in ~/.config"],
   ["ANTHROPIC_API_KEY, …", 'keys of providers; "skein models" says which are missing'],
@@ -65,11 +65,13 @@ export async function showOverview(out: Screen): Promise<void> {
   ]);
 }
 
-const usage = ({ name, args, options, usages }: Verb): string =>
-  usages?.join("\n       ") ??
-  ["skein", name, ...args.map(shownArg), ...(Object.keys(options).length === 0 ? [] : ["[options]"])].join(
-    " ",
-  );
+export function usagesOf({ name, args, options, usages }: Verb): readonly string[] {
+  if (usages !== undefined) return usages;
+  const more = Object.keys(options).length === 0 ? [] : ["[options]"];
+  return [["skein", name, ...args.map(shownArg), ...more].join(" ")];
+}
+
+const usage = (verb: Verb): string => usagesOf(verb).join("\n       ");
 
 function described(verb: Verb): object {
   const { name, line, options, about = [], examples } = verb;

@@ -16,8 +16,8 @@ const bindingKinds = [
 ] as const satisfies readonly Binding["kind"][];
 
 /**
- * The mode is shown only for what can be written, and the path only where the name is another one: a fork with
- * files binds its copy under the name that the parent's directory has.
+ * The mode is shown only for what can be written, and the path only where the name is another one: a fork
+ * with files binds its copy under the name of the parent's directory.
  */
 export function bindingText(bound: {
   readonly name: string;

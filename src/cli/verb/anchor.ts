@@ -16,6 +16,7 @@ export const anchor = verb({
   name: "anchor",
   line: "List the heads of all logs, and keep the root outside the store.",
   args: ["ACTION?"],
+  usages: ["skein anchor [--to PLACE]", "skein anchor accept --reason TEXT [--anchor FILE]"],
   options: {
     to: {
       type: "text",

@@ -18,7 +18,7 @@ export const log = verb({
     until: { type: "time", what: "to just before this moment" },
     type: { type: "list", value: "TYPE", what: "only events of this type" },
     reverse: { type: "flag", short: "r", what: "the newest first" },
-    limit: { type: "count", least: 1, short: "n", value: "N", what: "at most so many" },
+    limit: { type: "count", least: 1, short: "n", value: "N", what: "at most this many events" },
     follow: {
       type: "flag",
       short: "f",

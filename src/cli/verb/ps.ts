@@ -30,7 +30,7 @@ export const ps = verb({
       least: 1,
       short: "n",
       value: "N",
-      what: `at most so many; by default ${shownByDefault}`,
+      what: `at most this many sessions; by default ${shownByDefault}`,
     },
     all: { type: "flag", short: "a", what: "all sessions" },
     wide: { type: "flag", short: "w", what: "every column, also empty ones" },

@@ -48,7 +48,7 @@ export const serve = verb({
       type: "count",
       short: "c",
       value: "N",
-      what: `run so many sessions at once; by default ${concurrencyUsual}, 0 turns the worker off`,
+      what: `the number of sessions to run at once; by default ${concurrencyUsual}, 0 turns the worker off`,
     },
     log: {
       type: "text",

@@ -51,9 +51,10 @@ export const tickets = verb({
   name: "tickets",
   line: "Run a plan: one session for each ticket, in the order of their dependencies.",
   args: ["ACTION", "PLAN"],
+  usages: ["skein tickets run PLAN [options]", "skein tickets status PLAN"],
   options,
   about: [
-    'ACTION is run or status. PLAN is a file in Markdown, with a ticket for each heading ("## api: ' +
+    'PLAN is a file in Markdown, with a ticket for each heading ("## api: ' +
       'Build the API") or item ("- [ ] api: Build the API"), and its dependencies on a separate line ' +
       '("after: schema, login"); or JSON: [{"id", "title", "text", "after"}]. A dash reads it from ' +
       "standard input.",

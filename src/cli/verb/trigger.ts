@@ -79,10 +79,17 @@ export const trigger = verb({
   name: "trigger",
   line: "Set, list, remove or fire triggers: they wake a session, or open a new one.",
   args: ["ACTION?", "WORDS...?"],
+  usages: [
+    "skein trigger [list] [ID]",
+    "skein trigger add ID NAME --at TIME (or another kind)",
+    "skein trigger add NAME --open OBJECTIVE --at TIME (or another kind)",
+    "skein trigger remove [ID] NAME",
+    "skein trigger fire [ID] NAME [--text TEXT]",
+  ],
   options,
   about: [
-    "ACTION is list [ID] (the default), add ID NAME, remove ID NAME or fire ID NAME. Without ID it " +
-      "is about templates: each opens a new session whenever it fires.",
+    "With an ID the trigger belongs to that session. Without one it is a template: it opens a new " +
+      "session each time it fires.",
     'A worker watches triggers: "skein up". Each cause fires once, however many workers there are; ' +
       "changes without a worker are found when one starts.",
     "Exactly one of --at, --every, --cron, --file, --git, --webhook, --message, --session, --check, " +

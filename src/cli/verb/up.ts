@@ -29,7 +29,7 @@ export const up = verb({
       least: 1,
       short: "c",
       value: "N",
-      what: `run so many sessions at once; by default ${concurrencyUsual}`,
+      what: `the number of sessions to run at once; by default ${concurrencyUsual}`,
     },
     limit: {
       type: "list",

@@ -59,7 +59,7 @@ export const sessionBranches = {
       files: field.Path.describe("a new directory, for its files as they were then").exactOptional(),
       memory: z
         .boolean()
-        .describe("false: with a new objective it gets no further memory; by default true")
+        .describe("false: it gets no further memory, neither for a new objective nor later; by default true")
         .exactOptional(),
     }),
     answer: answer.SessionRef,

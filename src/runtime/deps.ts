@@ -29,6 +29,11 @@ import type { Levels } from "./trigger/watch-hub.ts";
 import type { SharedTree } from "./trigger/source-file.ts";
 import type { Cache } from "../core/cache.ts";
 import type { MemoryRule } from "../core/memory/memory.ts";
+import type { CarryRules } from "../core/memory/choice.ts";
+import type { CarriedMemory } from "../core/item/commands.ts";
+import type { State } from "../core/state.ts";
+import type { CarriedNames } from "./context/memory-changes.ts";
+import type { MemoryLook } from "./context/memory-news.ts";
 import type { Vectors } from "./context/vectors.ts";
 import type { RetrievalCache } from "./context/retrieval-index.ts";
 import type { EventCache } from "./read/event-cache.ts";
@@ -64,6 +69,11 @@ export interface EngineState {
   readonly vectors: Vectors;
   /** The memory rules of sessions, by session and agent. */
   readonly memoryRules: Cache<string, readonly MemoryRule[] | null>;
+  /** The rules by which sessions carry memory, by session and agent. */
+  readonly carryRules: Cache<string, CarryRules | null>;
+  /** How far sessions have looked for news of memory, and what they carry. */
+  readonly memoryLooks: Cache<SessionId, MemoryLook>;
+  readonly carriedNames: Cache<SessionId, CarriedNames>;
   /** Made by the first trigger that needs it. */
   spread: Spread | null;
   /** Made by the first call with a key that opens a session. */
@@ -104,6 +114,8 @@ export interface Deps {
   readonly tokens: TokenReader;
   readonly live: LiveHub;
   readonly runs: Runs;
+  /** Replaces the look into memory: a replay gets what its recording got. */
+  readonly recordedNews?: (state: State) => CarriedMemory | null;
   /** The id of a session that this call makes, if it derives from the caller's key; see request-scope.ts. */
   readonly newSession?: () => SessionId;
   /**

@@ -64,7 +64,8 @@ suite("memory", { concurrency: true }, () => {
     assert.match(asked.stdout, /decision base-rate: 4\.1\.\n/);
     const bare = await open("Raise the base rate", "--no-memory");
     const bareTypes = (await json("log", bare)).map(({ type }) => type);
-    assert.deepEqual(bareTypes, ["session.opened", "permission.set"]);
+    assert.deepEqual(bareTypes, ["session.opened", "memory.carried", "permission.set"]);
+    assert.match((await say("log", bare)).stdout, /memory\.carried +Carries no memory\n/);
     const gone = await say("memory", "forget", "base-rate", "--because", "last year's");
     assert.equal(gone.stdout, "forgotten decision base-rate, for the workspace\n");
     assert.deepEqual(await keys(), ["layout", "tone"]);

@@ -46,7 +46,7 @@ export const table: Readonly<Record<string, Row>> = {
     "a program that drives a session can settle a call with a large output": driven,
   }),
   "turn/ask-calls.test.ts": but({
-    "an ask of one step makes 4 appends, with one head read between input and turn": inside,
+    "an ask of one step makes 4 appends, with two heads read between input and turn": inside,
     "a session with bindings opens and closes its tools under the lease": inside,
     "a run that is iterated late yields the same events, without the deltas":
       "a client reads the updates once, as they come",
@@ -167,6 +167,7 @@ export const table: Readonly<Record<string, Row>> = {
     "moving the whole store is refused while it has projects": "moves to an open store",
   }),
   "workspace/memory-default.test.ts": driven,
+  "workspace/memory-news.test.ts": driven,
   "workspace/policies.test.ts": but({
     "an invalid policy or option is refused, and leaves no trace": worded,
   }),

@@ -121,7 +121,7 @@ const optionalFields = new Set(
     "session.woken: trigger",
     "session.merged: base",
     "session.migrated: from",
-    "memory.carried: tokens",
+    "memory.carried: tokens upTo workspace withdrawn left off",
     "input.received: from mode topic",
     "tools.bound: count tools",
     "model.requested: estimatedTokens outputTokensMax purpose toSeq",

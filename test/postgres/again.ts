@@ -140,6 +140,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/branch/open-key.test.ts": 1,
   "runtime/workspace/item-kinds.test.ts": ofCore,
   "runtime/project/projects.test.ts": 2,
+  "runtime/workspace/memory-news.test.ts": 2,
   "runtime/workspace/memory-default.test.ts": ofCore,
   "runtime/workspace/policies.test.ts": 1,
   "runtime/read/query-queue.test.ts": "is about the order of queries, and opens no store",

@@ -3,6 +3,7 @@ import type { SessionEventType } from "../catalog.ts";
 import type { EventOf } from "../event.ts";
 import { present } from "../present.ts";
 import { itemText, objectiveText } from "./boundary.ts";
+import { carriedNote } from "./carried.ts";
 import { documentText, isEarly, memoryText } from "./frame.ts";
 import { lateDocument } from "./planned.ts";
 import { retrievedText } from "./retrieved.ts";
@@ -49,6 +50,7 @@ export const notes = {
   "memory.carried": (event, source) => {
     const { plan } = source;
     if (plan === undefined ? isEarly(source.state, event) : event.seq < plan.seq) return null;
+    if (plan !== undefined) return carriedNote(event);
     return memoryText(event.content, event.seq, share.memoryCharsMax) || null;
   },
   "source.imported": ({ body, seq, content }, { state }) => {

@@ -67,7 +67,7 @@ export function planContext(input: PlanInput): PlanDraft {
   const documents = planDocuments(input.documents, { roomTokens: rooms.roomOf("documents"), count, query });
   rooms.use("documents", documents.usedTokens);
   rooms.use("summary", input.summary === null ? 0 : count(input.summary));
-  const left = input.unread + input.items.length - items.shown.length - items.listed.length;
+  const unlisted = input.unread + input.items.length - items.shown.length - items.listed.length;
   return {
     body: {
       renderer,
@@ -75,14 +75,18 @@ export function planContext(input: PlanInput): PlanDraft {
       tiers: rooms.uses.map((one) => ({ ...one })),
       shown: input.pinned.length + items.shown.length,
       ...(items.listed.length === 0 ? {} : { listed: items.listed.length }),
-      ...(left === 0 ? {} : { left }),
+      ...(unlisted === 0 ? {} : { left: unlisted }),
     },
     choice: {
       pinned: rangesOf(input.pinned.map(({ seq }) => seq)),
       items: rangesOf(items.shown),
       listed: rangesOf(items.listed),
       documents: documents.chosen.map(({ seq, ranges }) => ({ seq, ranges })),
-      memory: memory.chosen.map(({ seq, shown }) => ({ seq, shown: rangesOf(shown) })),
+      memory: memory.chosen.map(({ seq, shown, left = 0 }) => ({
+        seq,
+        shown: rangesOf(shown),
+        ...(left === 0 ? {} : { left }),
+      })),
     },
   };
 }

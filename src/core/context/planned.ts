@@ -18,7 +18,7 @@ type Spans = readonly (readonly [number, number])[];
 export function renderPlanned(source: ContextSource, plan: LoggedPlan, sheet: Sheet): void {
   renderFront(source, sheet);
   for (const { seq, ranges } of plan.choice.documents ?? []) renderDocument(source, sheet, seq, ranges);
-  for (const { seq, shown } of plan.choice.memory ?? []) renderMemory(source, sheet, seq, shown);
+  for (const chosen of plan.choice.memory ?? []) renderMemory(source, sheet, chosen);
   const overlay = boundaryOf(source);
   renderPinned(source, plan, sheet);
   if (overlay === null) return;
@@ -73,15 +73,18 @@ function documentOf(
   return { name, path, said: typeof said === "string" ? said.toWellFormed() : null };
 }
 
-function renderMemory({ events }: ContextSource, sheet: Sheet, seq: number, shown: Spans): void {
+function renderMemory(
+  { events }: ContextSource,
+  sheet: Sheet,
+  { seq, shown, left: more = 0 }: NonNullable<LoggedPlan["choice"]["memory"]>[number],
+): void {
   const items = field(events.get(seq)?.content, "items");
   if (!Array.isArray(items)) return say(sheet, gap("memory of earlier sessions"), memoryReason, seq);
   const lines = seqsIn(shown).flatMap((number) =>
     number > items.length ? [] : memoryLine(items[number - 1]),
   );
-  const more = items.length - lines.length;
   if (more > 0) lines.push(`- and ${more} more; recall with fromSeq ${seq} reads them`);
-  if (items.length > 0) say(sheet, `Known from earlier sessions:\n${lines.join("\n")}`, memoryReason, seq);
+  if (lines.length > 0) say(sheet, `Known from earlier sessions:\n${lines.join("\n")}`, memoryReason, seq);
 }
 
 const memoryReason = ["memory", "memory of earlier sessions"] as const;

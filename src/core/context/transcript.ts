@@ -136,6 +136,9 @@ const readers = {
     if (turn === null) putInterrupted(reading);
     reading.stretch.brought.push(...body.entries.map(reasonOf));
   },
+  "memory.carried": (reading, { turn }) => {
+    if (turn === null) putInterrupted(reading);
+  },
   "model.requested": (reading, { body, seq }) => {
     if (body.purpose === "compaction") return void reading.aside.add(seq);
     // A retry in the same turn: its answer replaces the partial one.
@@ -180,8 +183,10 @@ const readers = {
 
 /** The event types that a renderer needs after the boundary. */
 export const transcriptTypes: readonly SessionEventType[] = [
-  ...(Object.keys(readers) as (keyof typeof readers)[]),
-  ...(Object.keys(notes) as (keyof typeof notes)[]),
+  ...new Set<SessionEventType>([
+    ...(Object.keys(readers) as (keyof typeof readers)[]),
+    ...(Object.keys(notes) as (keyof typeof notes)[]),
+  ]),
   "transcript.compacted",
   "overlay.lifted",
   "session.rewound",

@@ -1,11 +1,20 @@
 /** Commands on items, scratch and the memory that a session starts with. */
 import type { ItemKind, ItemStatus } from "./kind.ts";
-import type { CarriedEntry } from "../memory/choice.ts";
+import type { CarriedEntry, WithdrawnEntry } from "../memory/choice.ts";
 
 /** The memory that a session carries, and its tokens in the context. */
 export interface CarriedMemory {
   readonly items: readonly CarriedEntry[];
   readonly tokens: number;
+  /** How far which workspace's log was looked at. */
+  readonly upTo?: number;
+  readonly workspace?: string;
+  /** What was carried before and no longer holds. */
+  readonly withdrawn?: readonly WithdrawnEntry[];
+  /** Relevant entries that did not fit. */
+  readonly left?: number;
+  /** The session carries no memory. */
+  readonly off?: true;
 }
 
 export type ItemCommand =

@@ -115,13 +115,12 @@ function uncertainMistake(
   return refuse("invalid", `${kind}: ${given}: not allowed`, "only a hypothesis or a finding has it");
 }
 
-export const carriedDrafts = (carried: CarriedMemory | undefined): readonly DraftEvent[] =>
-  carried === undefined
-    ? []
-    : [
-        draft(
-          "memory.carried",
-          { count: carried.items.length, tokens: carried.tokens },
-          { items: carried.items.map((item) => ({ ...item })) },
-        ),
-      ];
+export function carriedDrafts(carried: CarriedMemory | undefined): readonly DraftEvent[] {
+  if (carried === undefined) return [];
+  const { items, tokens, upTo, workspace, withdrawn = [], left = 0, off } = carried;
+  const gone = withdrawn.length === 0 ? undefined : withdrawn.length;
+  const more = present({ upTo, workspace, withdrawn: gone, left: left === 0 ? undefined : left, off });
+  const named = gone === undefined ? {} : { withdrawn: withdrawn.map((one) => ({ ...one })) };
+  const content = { items: items.map((item) => ({ ...item })), ...named };
+  return [draft("memory.carried", { count: items.length, tokens, ...more }, content)];
+}

@@ -2,9 +2,9 @@
 import { ifGiven, after, lineText, valueText } from "../summary-text.ts";
 import { plural, compact } from "../text/number-format.ts";
 import { shortId } from "../text/short-id.ts";
-import { otherSession } from "../sample.ts";
+import { otherSession, otherWorkspace } from "../sample.ts";
 import { type CatalogEntry, event } from "../catalog-entry.ts";
-import { Count, Json, Key, ModelName, Position, Seq, Word } from "../schema.ts";
+import { Count, Json, Key, ModelName, Position, Seq, Word, WorkspaceRef } from "../schema.ts";
 import { isFirstVersion, itemStatuses, kindPattern } from "./kind.ts";
 import { limit } from "../limit.ts";
 import * as z from "zod";
@@ -107,9 +107,22 @@ export const itemEvents = {
     sample: { body: { key: "step", removed: false }, content: { value: [1, null, "ä😀"] } },
   }),
   "memory.carried": event({
-    meaning: "The session carries items of earlier sessions, each with its origin.",
+    meaning: "The session carries items of other sessions, each with its origin; others no longer hold.",
     erased: "These items were carried; their values are erased here, not at their origin.",
-    body: z.looseObject({ count: Count, tokens: Count.optional() }),
+    body: z.looseObject({
+      count: Count,
+      tokens: Count.optional(),
+      /** The position of the workspace's log up to which memory was looked at. Since 0.5. */
+      upTo: Count.optional(),
+      /** That workspace: another store has another log. */
+      workspace: WorkspaceRef.optional(),
+      /** Entries carried before that no longer hold. */
+      withdrawn: Count.optional(),
+      /** Relevant entries that did not fit. */
+      left: Count.optional(),
+      /** The session carries no memory from here on. */
+      off: z.boolean().optional(),
+    }),
     content: z.looseObject({
       items: z.array(
         z.looseObject({
@@ -121,13 +134,20 @@ export const itemEvents = {
           origin: Position.optional(),
         }),
       ),
+      /** Why: `forgotten`, `erased`, or `changed` when the new value did not fit. */
+      withdrawn: z.array(z.looseObject({ scope: Word, kind: Word, key: Key, why: Word })).optional(),
     }),
-    summary: ({ count: entries, tokens }, content) =>
-      `Loaded ${plural(entries, "memory entry", "memory entries")}` +
-      ifGiven(tokens, (many) => `, about ${compact(many)} tokens`) +
-      after(content?.items.map(({ key }) => key).join(", ")),
+    summary: ({ count: entries, tokens, withdrawn = 0, off }, content) =>
+      off === true
+        ? "Carries no memory"
+        : `Loaded ${plural(entries, "memory entry", "memory entries")}` +
+          ifGiven(tokens || undefined, (many) => `, about ${compact(many)} tokens`) +
+          after(content?.items.map(({ key }) => key).join(", ")) +
+          (withdrawn === 0
+            ? ""
+            : `; withdrawn: ${content?.withdrawn?.map(({ key }) => key).join(", ") ?? withdrawn}`),
     sample: {
-      body: { count: 1, tokens: 9 },
+      body: { count: 1, tokens: 9, upTo: 12, workspace: otherWorkspace, withdrawn: 1, left: 2, off: false },
       content: {
         items: [
           {

@@ -6,6 +6,7 @@ import type { MemoryOwners, MemoryRef, MemoryScope, Memory } from "./memory.ts";
 import { ownerIn } from "./memory.ts";
 import { memoryText } from "../context/frame.ts";
 import type { Relevance, RelevanceHit } from "./relevance.ts";
+import { isStoredAgent, type AgentDefinition } from "../workspace/agent.ts";
 
 export interface CarryRules {
   readonly tokensMax: number;
@@ -30,10 +31,26 @@ export interface CarriedEntry {
   readonly origin?: { readonly session: string; readonly seq: number };
 }
 
-export const carryDefaults = {
+/** An entry that a session carried, and that no longer holds. */
+export interface WithdrawnEntry {
+  readonly scope: MemoryScope;
+  readonly kind: string;
+  readonly key: string;
+  /** `changed`: its new value did not fit. */
+  readonly why: "forgotten" | "erased" | "changed";
+}
+
+const carryDefaults = {
   tokensMax: 1_000,
   scopes: ["user", "agent", "workspace"],
 } as const satisfies CarryRules;
+
+/** The rules of an agent; null: its sessions carry nothing. */
+export function carryRules(definition: unknown): CarryRules | null {
+  const agent: AgentDefinition | null = isStoredAgent(definition) ? definition : null;
+  const carry = agent?.memory?.carry ?? {};
+  return carry === false ? null : { ...carryDefaults, ...carry };
+}
 
 /**
  * The minimum share of the best score, and of the score of a distinctive word (lower if the key contains a
@@ -44,7 +61,7 @@ const bestShare = 0.45;
 const keyedShare = 0.25;
 const tellingShare = 0.7;
 /** Preferences that are carried regardless of the objective: the newest of them. */
-const preferencesMax = 12;
+export const preferencesMax = 12;
 /** Kinds of the agent's entries that hold whatever a session is about: as many of the newest. */
 const standing: readonly string[] = ["constraint", "preference"];
 /** Entries considered for the available room. */
@@ -98,9 +115,11 @@ export function rankMemory(
     }));
 }
 
-const isStanding = ({ scope, kind }: MemoryRef): boolean => scope === "agent" && standing.includes(kind);
+/** Whether it holds whatever a session is about. */
+const isStanding = ({ scope, kind }: Pick<MemoryRef, "scope" | "kind">): boolean =>
+  scope === "agent" && standing.includes(kind);
 
-const isOwn = ({ scope, owner }: MemoryRef, owners: MemoryOwners): boolean =>
+export const isOwn = ({ scope, owner }: Pick<MemoryRef, "scope" | "owner">, owners: MemoryOwners): boolean =>
   scope === "workspace" || (owner !== null && owner === ownerIn(scope, owners));
 
 const whose: Readonly<Record<MemoryScope, string>> = {
@@ -114,8 +133,15 @@ function whyOf({ scope }: MemoryRef, relevant: RelevanceHit | undefined): string
   return words.length === 0 ? whose[scope] : `${whose[scope]}, on ${words.join(", ")}`;
 }
 
+/** Whose it is, for a reason. */
+export const whoseIn = (scope: MemoryScope): string => whose[scope];
+
+/** What is carried without being relevant: what a user remembers, and what holds for an agent. */
+export const isCarriedAnyway = (entry: Pick<MemoryRef, "scope" | "kind">): boolean =>
+  entry.scope === "user" || isStanding(entry);
+
 /** A value that must not read as what holds: `rejected: …`. */
-export const carriedValue = ({ status }: MemoryRef, value: unknown): unknown =>
+export const carriedValue = ({ status }: Pick<MemoryRef, "status">, value: unknown): unknown =>
   status === undefined ? value : `${status}: ${typeof value === "string" ? value : JSON.stringify(value)}`;
 
 /** One entry as a line. */

@@ -6,6 +6,7 @@ import type { MissingValue } from "../compaction/check.ts";
 import type { CompactionNode } from "../compaction/tree.ts";
 import type { ZoneCause } from "../context/zone.ts";
 import type { PlanDraft } from "../context/plan.ts";
+import type { CarriedMemory } from "../item/commands.ts";
 import type { ContentBlock } from "../schema.ts";
 import type { ToolCallDraft } from "../tool/commands.ts";
 import type { Amounts } from "../state.ts";
@@ -58,6 +59,8 @@ export type TurnCommand =
       readonly tools?: { readonly digest: string; readonly definitions: readonly unknown[] };
       /** For a session without a model: the one it continues with. */
       readonly model?: string;
+      /** What memory has that is new, changed or gone since the session last looked. */
+      readonly carried?: CarriedMemory | undefined;
       /** What these inputs bring into the context. */
       readonly retrieved?: BodyOf<"context.retrieved"> | undefined;
     }

@@ -1,6 +1,6 @@
 /** Decisions on a turn: inputs, model calls, the context window. */
 import { countNodes, storedNode } from "../compaction/tree.ts";
-import { itemDecisions } from "../item/decide.ts";
+import { carriedDrafts, itemDecisions } from "../item/decide.ts";
 import { returnedDrafts } from "../budget/decide.ts";
 import { isForeign } from "../catalog.ts";
 import type { CommandOf } from "../command.ts";
@@ -35,7 +35,7 @@ import {
 } from "./drafts.ts";
 
 export const turnDecisions: Decisions<TurnCommand["do"]> = {
-  begin: (state, { inputs, tools, model, retrieved }) => {
+  begin: (state, { inputs, tools, model, carried, retrieved }) => {
     const refusal = forbidden(state, "begin", "begin a turn");
     if (refusal !== null) return refusal;
     const stop = overBudget(state, { turns: 1 });
@@ -45,7 +45,7 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     const named = model === undefined ? [] : [draft("session.migrated", { to: model })];
     const brought = retrieved === undefined ? [] : [draft("context.retrieved", retrieved)];
     const started = draft("turn.started", { inputs: pairs(inputs) }, undefined, { turn });
-    return accept(...named, ...bound, ...brought, started);
+    return accept(...named, ...bound, ...carriedDrafts(carried), ...brought, started);
   },
   retrieve: (state, { retrieved }) =>
     forbidden(state, "settle", "bring parts of its log into a context") ??

@@ -32,8 +32,8 @@ const PlanChoice = z.looseObject({
   documents: z
     .array(z.looseObject({ seq: Seq, ranges: z.array(z.tuple([Count, Count])).nullable() }))
     .optional(),
-  /** Of each `memory.carried`, the entries that are shown: 1, 2, 3… */
-  memory: z.array(z.looseObject({ seq: Seq, shown: RangeList })).optional(),
+  /** Of each `memory.carried`, the entries that are shown: 1, 2, 3…; and how many more hold. */
+  memory: z.array(z.looseObject({ seq: Seq, shown: RangeList, left: Count.optional() })).optional(),
 });
 
 /** A node of the tree of a compaction. */

@@ -19,6 +19,7 @@ import type { Amounts } from "../../core/state.ts";
 import type { WakeTrigger } from "../../core/trigger/trigger.ts";
 import { showAgent } from "../workspace/agents.ts";
 import { checkBound, safeText } from "../log/redact.ts";
+import { noMemory } from "./memory-selection.ts";
 import { carriedInProject, projectStart } from "./project-start.ts";
 import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
@@ -69,7 +70,7 @@ export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<
   const limits = before?.limits ?? undefined;
   const budget = options.budget ?? (limits === undefined ? definition?.budget : undefined);
   const whose = { objective, agent: agent ?? null, definition, project };
-  const remembered = options.memory === false ? null : await carriedInProject(deps, whose);
+  const remembered = options.memory === false ? noMemory : await carriedInProject(deps, whose);
   const opening: Opening = {
     ...(taken === undefined ? {} : described(taken)),
     ...rest,

@@ -8,7 +8,7 @@ import { isUnreviewed } from "../../core/govern/review.ts";
 import { rulesForFork } from "../../core/tool/permission-order.ts";
 import type { State } from "../../core/state.ts";
 import { freshSessionId, madeBefore } from "../log/request-scope.ts";
-import { carriedForFork } from "./memory-selection.ts";
+import { carriedForFork, noMemory } from "./memory-selection.ts";
 import type { Deps } from "../deps.ts";
 import { erasedBefore } from "../govern/erase-fork.ts";
 import { readRules } from "../govern/rules.ts";
@@ -50,7 +50,7 @@ export async function forkSession(
       ? plain
       : await (await import("./fork-files.ts")).withFiles(deps, session, plain, files);
   const { objective, memory } = options;
-  const carried = memory === false ? null : await carriedForFork(deps, session, plan.from, objective);
+  const carried = memory === false ? noMemory : await carriedForFork(deps, session, plan.from, objective);
   const command = carried === null ? plan.command : { ...plan.command, carried };
   const id = await freshSessionId(deps);
   await writer.begin(id, { ...plan, command }, { actor });

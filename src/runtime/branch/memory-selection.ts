@@ -3,13 +3,12 @@
  * the log says what came along and why, whatever happens to memory later.
  */
 import type { CarriedMemory } from "../../core/item/commands.ts";
-import { isStoredAgent, type AgentDefinition } from "../../core/workspace/agent.ts";
 import { share } from "../../core/context/text.ts";
 import type { SessionId } from "../../core/ids.ts";
-import { memoryId, type MemoryName, type MemoryRef, type MemoryScope } from "../../core/memory/memory.ts";
+import { memoryId, type MemoryName, type MemoryRef } from "../../core/memory/memory.ts";
 import {
   carriedValue,
-  carryDefaults,
+  carryRules,
   memoryLine,
   rankMemory,
   type CarriedEntry,
@@ -18,6 +17,7 @@ import type { State } from "../../core/state.ts";
 import { roughTokens } from "../../core/context/token-count.ts";
 import { readContent } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
+import { lookedMax } from "../context/memory-news.ts";
 import { readEntry } from "../workspace/memory.ts";
 import { ifDamaged, principalOf } from "../workspace/memory-follow.ts";
 import { agentOf } from "../workspace/session-agent.ts";
@@ -31,6 +31,9 @@ export interface CarryAsked {
   readonly known?: ReadonlySet<string>;
 }
 
+/** Of a session that is opened without memory: none reaches it later. */
+export const noMemory: CarriedMemory = { items: [], tokens: 0, off: true };
+
 /** Preferences that the objective is not about take at most this share of the room. */
 const preferencesShare = 0.5;
 /** After so many entries that do not fit, the search stops. */
@@ -43,11 +46,12 @@ const roughShare = 0.4;
 /** Null: nothing is relevant, or carrying is off. */
 export async function carriedFor(deps: Deps, asked: CarryAsked): Promise<CarriedMemory | null> {
   const { memory: reader, actor } = deps;
-  const carry = carryOf(asked.definition);
+  const carry = carryRules(asked.definition);
   if (carry === null) return null;
   const indexed = await reader.index().catch(ifDamaged);
-  if (indexed === undefined || indexed.memory.size === 0) return null;
-  const { memory, relevance, values } = indexed;
+  if (indexed === undefined) return null;
+  const { memory, relevance, values, headSeq: upTo } = indexed;
+  const looked = { upTo, workspace: deps.store.workspace };
   const owners = { agent: asked.agent, user: principalOf(actor) };
   const ranked = rankMemory(memory, relevance, asked.objective, { owners, scopes: carry.scopes });
   const items: CarriedEntry[] = [];
@@ -79,7 +83,8 @@ export async function carriedFor(deps: Deps, asked: CarryAsked): Promise<Carried
     chars += lineOf(item).length;
     items.push(item);
   }
-  return items.length === 0 ? null : { items, tokens: used };
+  if (items.length === 0) return upTo < lookedMax ? null : { items, tokens: 0, ...looked };
+  return { items, tokens: used, ...looked };
 }
 
 const lineOf = (item: CarriedEntry): string => `${memoryLine(item)}\n`;
@@ -87,17 +92,6 @@ const lineOf = (item: CarriedEntry): string => `${memoryLine(item)}\n`;
 async function readValue(deps: Deps, entry: MemoryRef): Promise<unknown> {
   const { value, erased } = await readEntry(deps, entry);
   return erased ? undefined : value;
-}
-
-interface Carry {
-  readonly tokensMax: number;
-  readonly scopes: readonly MemoryScope[];
-}
-
-function carryOf(definition: unknown): Carry | null {
-  const agent: AgentDefinition | null = isStoredAgent(definition) ? definition : null;
-  const carry = agent?.memory?.carry ?? {};
-  return carry === false ? null : { ...carryDefaults, ...carry };
 }
 
 /** What a fork with a new objective carries besides what it inherits. */

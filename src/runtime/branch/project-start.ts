@@ -54,7 +54,7 @@ export async function carriedInProject(
   const carried = await carriedFor(deps, asked);
   if (own.length === 0) return carried;
   const tokens = own.reduce((sum, entry) => sum + roughTokens(memoryLine(entry)), 0);
-  return { items: [...own, ...(carried?.items ?? [])], tokens: tokens + (carried?.tokens ?? 0) };
+  return { ...carried, items: [...own, ...(carried?.items ?? [])], tokens: tokens + (carried?.tokens ?? 0) };
 }
 
 /** The items that fit, the most important kinds first, the newest first in each. */

@@ -60,8 +60,10 @@ export async function makePlan(
     pinned,
     ...(await boundaryItems(source, contents)),
     memory: await sideBySide(state.mind.memory, async ({ seq }) => {
-      const items = field((await read({ seq }))?.content, "items");
-      return { seq, items: Array.isArray(items) ? (items as unknown[]) : null };
+      const content = (await read({ seq }))?.content;
+      const [items, withdrawn] = [field(content, "items"), field(content, "withdrawn")];
+      const gone = Array.isArray(withdrawn) ? { withdrawn: withdrawn as unknown[] } : {};
+      return { seq, items: Array.isArray(items) ? (items as unknown[]) : null, ...gone };
     }),
     documents: await sideBySide(documents, async ({ seq }) => {
       const content = (await read({ seq }))?.content;

@@ -133,7 +133,8 @@ function bareText(text: string): string {
   return line === -1 ? text.slice(2) : text.slice(line + 1);
 }
 
-async function queryOf(deps: Deps, session: SessionId, seqs: readonly number[]): Promise<string> {
+/** The text of inputs, as far as it is ranked by. */
+export async function queryOf(deps: Deps, session: SessionId, seqs: readonly number[]): Promise<string> {
   const texts = await sideBySide(seqs, async (seq) => saidIn(await readOne(deps, session, seq)) ?? "");
   const { head, tail } = queryChars;
   return texts

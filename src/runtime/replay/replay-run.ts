@@ -162,7 +162,13 @@ interface Replay {
   readonly settings: readonly TurnSettings[];
   readonly recording: RecordedTools;
   /** The current repeated turn, and which of its inputs were steered in already. */
-  readonly now: { definitions: readonly ToolDefinition[]; steered: TakenTurn["steered"] };
+  readonly now: {
+    definitions: readonly ToolDefinition[];
+    steered: TakenTurn["steered"];
+    /** What the next turn is told of memory, and the number of the turn before it. */
+    carried: TakenTurn["carried"];
+    lastTurn: number;
+  };
 }
 
 function makeReplay(
@@ -171,7 +177,7 @@ function makeReplay(
 ): Replay {
   const { live, ...rest } = given;
   const recording = makeRecording(given.turns.flatMap(({ calls }) => calls));
-  const now: Replay["now"] = { definitions: [], steered: [] };
+  const now: Replay["now"] = { definitions: [], steered: [], carried: null, lastTurn: 0 };
   const tools = recordedSource({
     deps: outer,
     original: given.session,
@@ -182,6 +188,7 @@ function makeReplay(
   const deps: Deps = {
     ...outer,
     tools: async () => tools,
+    recordedNews: ({ standing }) => (standing.lastTurn === now.lastTurn ? now.carried : null),
     models: async () => steering(await modelsOf(outer), () => steer(replay)),
   };
   const replay: Replay = { ...rest, recording, now, deps };
@@ -230,6 +237,8 @@ async function askAgain(
     now.steered = turn.steered;
     now.definitions = settings[place]?.definitions ?? [];
     await goOnWith(replay, settings[place]?.model);
+    now.carried = turn.carried;
+    now.lastTurn = (await replay.deps.writer.current(replay.fork)).standing.lastTurn;
     const begun = turn.begun.length === 0 ? [goOn] : turn.begun;
     for (const input of [...late, ...begun]) await give(replay, input);
     const stopped = await runTurn(replay, signal);

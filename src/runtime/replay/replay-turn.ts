@@ -3,6 +3,8 @@ import { readRecords } from "../read/record-pages.ts";
 import type { ContentBlock } from "../../core/schema.ts";
 import { readEvent, type EventOf, type SessionLogEvent } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
+import type { CarriedMemory } from "../../core/item/commands.ts";
+import { present } from "../../core/present.ts";
 import { includes } from "../../core/range.ts";
 import type { ReplayCall, ReplayTurn, ReplayUsage } from "../../core/turn/run-comparison.ts";
 import type { OpenCall, State } from "../../core/state.ts";
@@ -32,6 +34,8 @@ export interface TakenCall extends ReplayCall {
 
 export interface TakenTurn extends ReplayTurn {
   readonly calls: readonly TakenCall[];
+  /** What it was told of memory when it began. */
+  readonly carried: CarriedMemory | null;
   /** The inputs it began with. */
   readonly begun: readonly TakenInput[];
   /** Inputs taken later in it, after so many steps. */
@@ -47,6 +51,7 @@ interface TurnInProgress extends Mutable<Omit<TakenTurn, "calls" | "begun" | "st
 }
 
 const types = [
+  "memory.carried",
   "turn.started",
   "turn.ended",
   "model.requested",
@@ -69,19 +74,36 @@ export async function readTurns(
 ): Promise<TakenTurn[]> {
   const { store } = deps;
   const turns: TurnInProgress[] = [];
+  let carried: CarriedMemory | null = null;
   const only = { types, contents: true };
   for await (const record of readRecords(store, session, [afterSeq + 1, toSeq], only)) {
     const read = readEvent(record, true);
     if (read.kind !== "known" || includes(mind.lost, record.seq)) continue;
     const event = { ...read.event, content: await inflate(store, read.event.content) } as TurnEvent;
-    if (event.type === "turn.started") turns.push(begin(event));
+    if (event.type === "memory.carried") carried = carriedBy(event);
+    if (event.type === "turn.started") {
+      turns.push(begin(event, carried));
+      carried = null;
+    }
     const turn = turns.at(-1);
     if (turn !== undefined) await note(deps, session, turn, event);
   }
   return turns;
 }
 
-const begin = ({ seq, turn }: EventOf<"turn.started">): TurnInProgress => ({
+/** The memory of an event, to be carried again; null if it is erased. */
+const carriedBy = ({ body, content }: EventOf<"memory.carried">): CarriedMemory | null =>
+  content === undefined
+    ? null
+    : {
+        items: content.items as CarriedMemory["items"],
+        tokens: body.tokens ?? 0,
+        withdrawn: (content.withdrawn ?? []) as NonNullable<CarriedMemory["withdrawn"]>,
+        ...present({ upTo: body.upTo, workspace: body.workspace, left: body.left }),
+      };
+
+const begin = ({ seq, turn }: EventOf<"turn.started">, carried: CarriedMemory | null): TurnInProgress => ({
+  carried,
   turn: turn ?? 0,
   startedSeq: seq,
   endedSeq: null,
@@ -100,6 +122,8 @@ const begin = ({ seq, turn }: EventOf<"turn.started">): TurnInProgress => ({
 
 async function note(deps: Deps, session: SessionId, turn: TurnInProgress, event: TurnEvent): Promise<void> {
   switch (event.type) {
+    case "memory.carried":
+      return;
     case "turn.started":
       return takeUp(deps, session, turn, event.body.inputs);
     case "model.requested":

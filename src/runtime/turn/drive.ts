@@ -22,6 +22,7 @@ import { needsPlan } from "../../core/context/plan.ts";
 import { nextContext, type Context } from "../context/context-reader.ts";
 import { planningFor } from "../context/model-settings.ts";
 import { pinsReason } from "../context/plan-reader.ts";
+import { memoryNews } from "../context/memory-news.ts";
 import { retrieve } from "../context/retrieve.ts";
 import { nextTaken, readWaiting, takenOf } from "../read/inbox.ts";
 import { takeLeaseAt, type SessionLease } from "./lease.ts";
@@ -161,10 +162,11 @@ export class Drive implements AsyncDisposable {
       const known = state.standing.tools.at(-1)?.digest === options.tools?.digest;
       const tools = known ? {} : options;
       const settings = { model: state.standing.model ?? "offline/offline", images: false };
-      const { windowTokens } = await planningFor(this.#deps, this.session, state);
-      const wanted = { inputs, settings, windowTokens };
-      const retrieved = await retrieve(this.#deps, this.session, state, wanted);
-      return { do: "begin", inputs, ...tools, ...(retrieved === null ? {} : { retrieved }) };
+      const planning = await planningFor(this.#deps, this.session, state);
+      const wanted = { inputs, settings, windowTokens: planning.windowTokens };
+      const retrieved = (await retrieve(this.#deps, this.session, state, wanted)) ?? undefined;
+      const carried = (await memoryNews(this.#deps, this.session, state, { inputs, planning })) ?? undefined;
+      return { do: "begin", inputs, ...tools, ...present({ carried, retrieved }) };
     });
     return this.#going(change).lastTurn;
   }

@@ -15,11 +15,12 @@ import { giveUp } from "../message/deliver.ts";
 import { takeDrive, type Drive } from "./drive.ts";
 import type { ExecutorRun } from "./executor-run.ts";
 import { noteLeft } from "./file-changes.ts";
+import { memoryNews } from "../context/memory-news.ts";
 import { retrieve } from "../context/retrieve.ts";
 import { nextTaken, readWaiting, takenOf } from "../read/inbox.ts";
 import { keepLease } from "./lease-keeper.ts";
 import type { Deps } from "../deps.ts";
-import { measure, takeStep, type StepWorld } from "./step.ts";
+import { measure, takeStep, planningOf, type StepWorld } from "./step.ts";
 import { pinsReason } from "../context/plan-reader.ts";
 import { settleCalls, settleOverdue } from "./tool-ledger.ts";
 import { wakeCommand } from "../read/wake-due.ts";
@@ -136,17 +137,21 @@ async function warmUp(
 async function beginCommand(
   deps: Deps,
   session: SessionId,
-  { offer, model, settings }: RunContext,
+  runContext: RunContext,
   state: State,
 ): Promise<Command> {
+  const { offer, model, settings } = runContext;
   const inputs = takenOf(await readWaiting(deps.store, session, state));
   // Another agent keeps its own context.
   const brings = model.executor === undefined;
-  const { windowTokens } = model.facts;
+  const planning = planningOf(runContext);
+  const { windowTokens } = planning;
   const retrieved = brings ? await retrieve(deps, session, state, { inputs, settings, windowTokens }) : null;
+  const carried = brings ? await memoryNews(deps, session, state, { inputs, planning }) : null;
   return {
     do: "begin",
     inputs,
+    ...(carried === null ? {} : { carried }),
     ...(retrieved === null ? {} : { retrieved }),
     ...(state.standing.tools.at(-1)?.digest === offer.digest ? {} : { tools: offer }),
     ...(state.standing.model === null ? { model: model.name } : {}),

@@ -55,6 +55,7 @@ export interface MemoryReader {
     readonly memory: Memory;
     readonly relevance: Relevance;
     readonly values: ReadonlyMap<string, unknown>;
+    readonly headSeq: number;
   }>;
 }
 
@@ -133,13 +134,21 @@ export function makeMemoryReader(store: Store, workspace: WorkspaceHeadReader): 
       }),
     index: () =>
       inTurn(async () => {
-        await advance(true);
-        return { memory, relevance, values };
+        const { headSeq } = await advance(true);
+        return { memory, relevance, values, headSeq };
       }),
   };
 }
 
-function bodyOf({ body, seq, session }: { readonly body: string; readonly seq: number; session: string }) {
+export function bodyOf({
+  body,
+  seq,
+  session,
+}: {
+  readonly body: string;
+  readonly seq: number;
+  session: string;
+}) {
   try {
     return JSON.parse(body) as unknown;
   } catch (cause) {

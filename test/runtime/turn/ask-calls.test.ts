@@ -13,7 +13,7 @@ const appendsIn = (calls: readonly StoreCall[]) =>
   calls.flatMap(({ name, types }) => (name === "append" ? [types.join(" ")] : []));
 const ofReader = ({ stack }: StoreCall): boolean => stack.some((one) => one.includes("event-reader"));
 
-test("an ask of one step makes 4 appends, with one head read between input and turn", async () => {
+test("an ask of one step makes 4 appends, with two heads read between input and turn", async () => {
   const calls: StoreCall[] = [];
   const store = countCalls(kind().store({ world, workspace }), calls);
   await using engine = engineWith(scripted(["Hello."]), { store, world });
@@ -33,10 +33,10 @@ test("an ask of one step makes 4 appends, with one head read between input and t
   const count = (name: string, from: readonly StoreCall[]) => from.filter((one) => one.name === name).length;
   const placeOf = (type: string) => own.findIndex(({ types }) => types.includes(type));
   const between = own.slice(placeOf("input.received"), placeOf("turn.started"));
-  assert.equal(count("head", between), 1, "the lease is read from the head, and nothing else");
+  assert.equal(count("head", between), 2, "for the lease, and for what is new in memory");
   // One of the reads is of the plan; it is cached from then on.
-  assert.deepEqual([count("head", own), count("read", own)], [4, 9]);
-  assert.ok(count("head", calls) <= 9, `${count("head", calls)} heads with those of the reader`);
+  assert.deepEqual([count("head", own), count("read", own)], [5, 9]);
+  assert.ok(count("head", calls) <= 10, `${count("head", calls)} heads with those of the reader`);
   const agents = own.filter(({ stack }) => stack.some((one) => one.startsWith("agentOf")));
   assert.equal(agents.length, 1, "the agent is resolved once");
 });

@@ -1,0 +1,269 @@
+/** What is remembered while a session is open: told at its next turn, right before the input. */
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { compactionPromptLine } from "../../../src/core/compaction/plan.ts";
+import type { ContextPart } from "../../../src/core/context/part.ts";
+import type { EventOf } from "../../../src/core/event.ts";
+import { Engine } from "../../../src/runtime/engine/engine.ts";
+import { realWorld } from "../../../src/runtime/world.ts";
+import type { Session } from "../../../src/runtime/engine/session.ts";
+import type { AgentDefinition } from "../../../src/core/workspace/agent.ts";
+import { kind } from "../../kind.ts";
+import { all, workspace } from "../place.ts";
+import { engineWith, scripted, use } from "../turn/scripted.ts";
+
+const writer: AgentDefinition = { name: "writer", instructions: "Write for the shop." };
+const voice = { scope: "agent", owner: "writer", kind: "constraint", key: "brand-voice" } as const;
+
+type Carried = EventOf<"memory.carried">;
+
+async function carriedBy(session: Session): Promise<readonly Carried[]> {
+  return (await all(session.events({ types: ["memory.carried"] }))) as Carried[];
+}
+
+/** Keys that came, and those that were withdrawn, of each event. */
+const keysOf = (events: readonly Carried[]): unknown =>
+  events.map(({ content }) => [
+    content?.items.map(({ key }) => key),
+    (content?.withdrawn ?? []).map(({ key, why }) => `${key}: ${why}`),
+  ]);
+
+const lastText = (parts: readonly ContextPart[] = []): string => {
+  const last = parts.at(-1);
+  if (last?.part !== "message") return "";
+  return last.content.flatMap((block) => ("text" in block ? [block.text] : [])).join("\n");
+};
+
+const ask = async (session: Session, text: string): Promise<void> => {
+  await session.ask(text).result;
+};
+
+/** Every request of the session is rebuilt to its digest. */
+async function assertRebuilt(session: Session): Promise<void> {
+  const requests = await all(session.events({ types: ["model.requested"] }));
+  assert.ok(requests.length > 0);
+  for (const { seq } of requests)
+    assert.equal((await session.context({ atSeq: seq })).matches, true, `request ${seq}`);
+}
+
+suite("memory that arrives while a session is open", () => {
+  test("stands right before the next input, once, and nothing sent before moves", async () => {
+    const script = scripted(["Fine."]);
+    await using engine = engineWith(script);
+    await engine.addAgent(writer);
+    const session = await engine.open({ objective: "Write headlines", agent: "writer" });
+    await ask(session, "Begin.");
+    await engine.remember({ ...voice, value: "Warm, short sentences" });
+    await ask(session, "Go on.");
+    await ask(session, "And on.");
+    assert.deepEqual(keysOf(await carriedBy(session)), [[["brand-voice"], []]]);
+    const types = (await all(session.events())).map(({ type }) => type);
+    const place = types.indexOf("memory.carried");
+    assert.deepEqual(types.slice(place, place + 2), ["memory.carried", "turn.started"]);
+    const [first, second, third] = script.calls.map(({ parts }) => parts);
+    assert.match(
+      lastText(second),
+      /^\[Remembered mean.*\n- constraint brand-voice: Warm, short sentences \(this agent's\)\n\]\nGo on\.$/,
+    );
+    const before = (first ?? []).map((part) => JSON.stringify(part));
+    assert.deepEqual(
+      (second ?? []).slice(0, before.length).map((part) => JSON.stringify(part)),
+      before,
+    );
+    assert.equal(lastText(third), "And on.");
+    await assertRebuilt(session);
+  });
+
+  test("a change replaces, forgetting withdraws, and a boundary shows what holds", async () => {
+    const long = "A headline of which there are many more to come. ".repeat(60);
+    const script = scripted([
+      ({ parts }) => (lastText(parts).includes(compactionPromptLine) ? "Much was said." : long),
+    ]);
+    await using engine = engineWith(script);
+    await engine.addAgent(writer);
+    await engine.remember({ ...voice, value: "Warm" });
+    await engine.remember({ ...voice, key: "length", value: "Sixty words" });
+    const session = await engine.open({ objective: "Write headlines", agent: "writer" });
+    await ask(session, "Begin.");
+    await engine.remember({ ...voice, value: "Cool" });
+    await ask(session, "Go on.");
+    assert.match(lastText(script.calls.at(-1)?.parts), /brand-voice: Cool \(this agent's, changed\)/);
+    await engine.forget({ ...voice, key: "length" });
+    await ask(session, "And on.");
+    assert.match(
+      lastText(script.calls.at(-1)?.parts),
+      /- no longer holds: constraint length \(it was forgotten\)/,
+    );
+    // Remembered again with the value it had, it holds again.
+    await engine.forget(voice);
+    await engine.remember({ ...voice, value: "Cool" });
+    await ask(session, "Still?");
+    assert.deepEqual(keysOf((await carriedBy(session)).slice(1)), [
+      [["brand-voice"], []],
+      [[], ["length: forgotten"]],
+    ]);
+    assert.equal((await session.compress()).compacted, true);
+    await ask(session, "After it.");
+    const shown = JSON.stringify(script.calls.at(-1)?.parts);
+    assert.match(shown, /brand-voice: Cool/);
+    assert.doesNotMatch(shown, /Warm|Sixty words|and 1 more/);
+    await assertRebuilt(session);
+  });
+
+  test("what is neither standing nor relevant stays where it is", async () => {
+    const script = scripted(["Fine."]);
+    await using engine = engineWith(script);
+    await engine.addAgent(writer);
+    const session = await engine.open({ objective: "Write headlines for bicycles", agent: "writer" });
+    const remember = (scope: "agent" | "workspace" | "user", kindOf: string, key: string, value: string) =>
+      engine.remember({ scope, ...(scope === "agent" ? { owner: "writer" } : {}), kind: kindOf, key, value });
+    await remember("workspace", "fact", "payroll-date", "Salaries are paid on the 25th");
+    await remember("agent", "decision", "bicycle-headlines", "Headlines for bicycles name the price");
+    await remember("user", "fact", "time-zone", "Lisbon");
+    await engine.remember({ ...voice, owner: "other", value: "Not this agent's" });
+    await ask(session, "Begin.");
+    const [carried] = await carriedBy(session);
+    assert.deepEqual(
+      carried?.content?.items.map(({ key, why }) => `${key}: ${why}`),
+      ["bicycle-headlines: this agent's, on headlines, bicycles", "time-zone: the user's preference"],
+    );
+    // By its input it is relevant, but it is not looked at again: retrieval brings it in.
+    await remember("workspace", "fact", "refund-period", "Refunds take thirty days");
+    await ask(session, "How long do refunds take?");
+    assert.deepEqual(keysOf((await carriedBy(session)).slice(1)), [[["refund-period"], []]]);
+  });
+
+  test("a session without memory gets none, nor do its forks, nor where the agent carries none", async () => {
+    const script = scripted(["Fine."]);
+    await using engine = engineWith(script);
+    await engine.addAgent(writer);
+    await engine.addAgent({ ...writer, name: "lonely", memory: { carry: false } });
+    const without = await engine.open({ objective: "Write", agent: "writer", memory: false });
+    const fork = await without.fork();
+    const lonely = await engine.open({ objective: "Write", agent: "lonely" });
+    const open = await engine.open({ objective: "Write", agent: "writer" });
+    const closed = await open.fork({ objective: "Another", memory: false });
+    await engine.remember({ ...voice, value: "Warm" });
+    await engine.remember({ ...voice, owner: "lonely", value: "Warm" });
+    for (const session of [without, fork, lonely, open, closed]) await ask(session, "Begin.");
+    const seen = script.calls.map(({ parts }) => JSON.stringify(parts).includes("brand-voice"));
+    assert.deepEqual(seen, [false, false, false, true, false]);
+    for (const session of [without, fork, lonely, open, closed]) await assertRebuilt(session);
+  });
+
+  test("a session's own items are not told to it, those of its fork are", async () => {
+    const record = use("record", { kind: "constraint", key: "length", value: "Sixty words" }, "r1");
+    const script = scripted([[record], "Noted.", "Fine."]);
+    await using engine = engineWith(script);
+    await engine.addAgent(writer);
+    const session = await engine.open({ objective: "Write headlines", agent: "writer" });
+    const fork = await session.fork();
+    await ask(session, "At most sixty words.");
+    assert.equal((await engine.memory()).length, 1);
+    await ask(session, "Go on.");
+    assert.deepEqual(await carriedBy(session), []);
+    await ask(fork, "Begin.");
+    assert.deepEqual(keysOf(await carriedBy(fork)), [[["length"], []]]);
+    const later = await session.fork();
+    await ask(later, "Begin.");
+    assert.deepEqual(await carriedBy(later), []);
+  });
+
+  test("after a rewind it is told again; a replay is told what its recording was", async () => {
+    const script = scripted(["Fine."]);
+    await using engine = engineWith(script);
+    await engine.addAgent(writer);
+    const session = await engine.open({ objective: "Write headlines", agent: "writer" });
+    await ask(session, "Begin.");
+    const { seq } = await session.state();
+    await engine.remember({ ...voice, value: "Warm" });
+    await ask(session, "Go on.");
+    await engine.remember({ ...voice, key: "later", value: "After the recording" });
+    const report = await session.replay({ from: seq, model: "test/other" });
+    const replay = await engine.session(report.session);
+    assert.deepEqual(keysOf(await carriedBy(replay)), [[["brand-voice"], []]]);
+    await session.rewind(seq);
+    await ask(session, "Once more.");
+    assert.deepEqual(keysOf((await carriedBy(session)).slice(1)), [[["later", "brand-voice"], []]]);
+    await assertRebuilt(session);
+    await assertRebuilt(replay);
+  });
+
+  test("it stays under the agent's share, and says how many did not fit", async () => {
+    const script = scripted(["Fine."]);
+    await using engine = engineWith(script);
+    await engine.addAgent({ ...writer, memory: { carry: { tokensMax: 200 } } });
+    const session = await engine.open({ objective: "Write headlines", agent: "writer" });
+    await ask(session, "Begin.");
+    const value = "A rule of some length, which says what holds. ".repeat(3);
+    for (let place = 0; place < 20; place++) await engine.remember({ ...voice, key: `rule-${place}`, value });
+    await ask(session, "Go on.");
+    const [carried] = await carriedBy(session);
+    const { count = 0, tokens = 0, left = 0 } = carried?.body ?? {};
+    assert.ok(tokens <= 200 && count > 0 && count + left === 12, `${count} ${tokens} ${left}`);
+    assert.match(lastText(script.calls.at(-1)?.parts), new RegExp(`and ${left} more that did not fit`));
+  });
+
+  test("a look over many records is recorded, so that none is read again", async () => {
+    const script = scripted(["Fine."]);
+    await using engine = engineWith(script);
+    const session = await engine.open({ objective: "Write headlines" });
+    await ask(session, "Begin.");
+    for (let place = 0; place < 200; place++)
+      await engine.remember({ ...voice, owner: "other", key: `rule-${place}`, value: "Of another agent" });
+    await ask(session, "Go on.");
+    await ask(session, "And on.");
+    const events = await carriedBy(session);
+    assert.deepEqual(
+      events.map(({ body }) => [body.count, body.upTo, body.workspace]),
+      [[0, 200, workspace]],
+    );
+    assert.doesNotMatch(lastText(script.calls[1]?.parts), /Remembered/);
+    await assertRebuilt(session);
+  });
+
+  test("what is erased is a gap in old contexts, and withdrawn from the next", async () => {
+    const script = scripted(["Fine."]);
+    await using engine = engineWith(script);
+    await engine.addAgent(writer);
+    const session = await engine.open({ objective: "Write headlines", agent: "writer" });
+    await ask(session, "Begin.");
+    await engine.remember({ ...voice, value: "fortytwo words" });
+    await ask(session, "Go on.");
+    const [carried] = await carriedBy(session);
+    const { erasure } = await engine.forget({ ...voice, erase: true });
+    assert.deepEqual(
+      erasure?.copies.map((one) => [one.session, one.seq]),
+      [[session.id, carried?.seq]],
+    );
+    await session.erase({ ranges: [[carried?.seq ?? 0, carried?.seq ?? 0]] });
+    await ask(session, "And on.");
+    const shown = JSON.stringify(script.calls.at(-1)?.parts);
+    assert.match(shown, /\[erased: what other sessions remembered meanwhile\]/);
+    assert.doesNotMatch(shown, /fortytwo/);
+    assert.doesNotMatch(JSON.stringify(await all(session.events())), /fortytwo/);
+  });
+
+  test("a session from another workspace looks at this one's log from its beginning", async () => {
+    const script = scripted(["Fine."]);
+    const other = `${workspace.slice(0, -1)}z` as typeof workspace;
+    const world = realWorld();
+    await using here = engineWith(script);
+    await using there = new Engine({
+      store: kind().store({ world, workspace: other }),
+      world,
+      models: async () => script.models,
+    });
+    const session = await here.open({ objective: "Write headlines", agent: "writer" });
+    for (let place = 0; place < 5; place++)
+      await here.remember({ ...voice, key: `rule-${place}`, value: "Old" });
+    await ask(session, "Begin.");
+    await there.remember({ ...voice, value: "Warm" });
+    const { session: arrived } = await there.import(here.export(session.id));
+    const again = await (await there.session(arrived)).fork();
+    if ((await again.state()).status === "suspended") await again.activate();
+    await ask(again, "Go on.");
+    assert.deepEqual(keysOf((await carriedBy(again)).slice(1)), [[["brand-voice"], []]]);
+    await assertRebuilt(again);
+  });
+});

@@ -50,7 +50,11 @@ interface OpenSession {
   readonly drawer: Drawer;
   readonly transcripts: Transcripts;
   readonly summary: { current: ClaudeSessionSummary | undefined };
+  /** The entries that were appended here since it was last read. */
+  readonly unread: Set<string>;
 }
+
+const nameOf = (subpath: string, { uuid }: TranscriptLine): string => `${String(uuid)} ${subpath}`;
 
 /**
  * Keeps the transcripts of the Claude Agent SDK in Skein: `query({ options: { sessionStore } })`. Each batch
@@ -85,13 +89,17 @@ export class SkeinSessionStore {
     if (entries.length === 0) return;
     await this.#inOrder(outer, async () => {
       // Known sessions are not looked for again: ids are never reused, and one that is gone rejects.
-      const drawer = this.#open.get(outer)?.drawer ?? (await this.#drawers.open(outer));
-      const open = await this.#refreshed(outer, drawer);
-      const added = open.transcripts.newOf(subpath, entries);
+      const open = this.#open.get(outer) ?? (await this.#refreshed(outer, await this.#drawers.open(outer)));
+      let added = open.transcripts.newOf(subpath, entries);
+      // Those that look known may have been removed by another process. Those that look new need no reading:
+      // of an entry that another process wrote meanwhile, the first counts.
+      if (added.length < entries.length || entries.some((one) => open.unread.has(nameOf(subpath, one))))
+        added = (await this.#refreshed(outer, open.drawer)).transcripts.newOf(subpath, entries);
       if (added.length === 0) return;
       await open.drawer.append([
         { noun: "entries", body: { count: added.length }, value: { subpath, entries: added } },
       ]);
+      for (const one of added) if (typeof one.uuid === "string") open.unread.add(nameOf(subpath, one));
     });
   }
 
@@ -168,6 +176,7 @@ export class SkeinSessionStore {
     const open = known?.drawer.session === drawer.session ? known : this.#indexOf(outer, drawer);
     this.#open.set(outer, open);
     await readAll(drawer, open.transcripts);
+    open.unread.clear();
     return open;
   }
 
@@ -179,7 +188,12 @@ export class SkeinSessionStore {
       const key = { projectKey, sessionId };
       summary.current = fold?.(summary.current, key, entries as ClaudeSessionEntry[], { mtime });
     };
-    return { drawer, transcripts: new Transcripts({ keepsEntries: false, onMain }), summary };
+    return {
+      drawer,
+      transcripts: new Transcripts({ keepsEntries: false, onMain }),
+      summary,
+      unread: new Set(),
+    };
   }
 
   async #inOrder(outer: string, work: () => Promise<void>): Promise<void> {

@@ -75,7 +75,9 @@ export class SkeinSession
   /** Appends items: all or none. */
   async addItems(items: AgentInputItem[]): Promise<void> {
     if (items.length === 0) return;
-    await this.#write(() => itemRecords(encodeItems(items), recordsMax));
+    const records = itemRecords(encodeItems(items), recordsMax);
+    // It depends on nothing that is there: what other processes wrote is read when it is asked for.
+    await this.#retried(async () => (await this.#opened()).drawer.append(records));
   }
 
   /** Removes the last item and returns it. Of two at once each gets its own. */

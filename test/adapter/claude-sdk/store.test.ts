@@ -239,6 +239,26 @@ test("entries come back equal: NUL, half pairs, secret-looking texts, __proto__,
   );
 });
 
+test("an entry that another process removed is written again; one that both wrote counts once", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "skein-claude-"));
+  try {
+    const place = join(directory, "s.db");
+    await using one = await openEngine({ store: place });
+    await using two = await openEngine({ store: place });
+    const [here, there] = [new SkeinSessionStore(one), new SkeinSessionStore(two)];
+    await here.append(agent, entries(0, 3));
+    await here.append(agent, entries(3, 5));
+    await there.append(agent, entries(3, 6));
+    await here.append(agent, entries(5, 7));
+    assert.deepEqual(await here.load(agent), entries(0, 7));
+    await there.delete(agent);
+    await here.append(agent, entries(4, 8));
+    for (const store of [here, there]) assert.deepEqual(await store.load(agent), entries(4, 8));
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
+
 test("two engines on one store write each entry of a session once, and read each other's", async () => {
   const folder = mkdtempSync(join(tmpdir(), "skein-claude-sdk-"));
   try {

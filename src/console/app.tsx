@@ -3,6 +3,7 @@ import { useEffect, useState, type ReactNode } from "react";
 import { useCell } from "./signal.ts";
 import { connection, lookAgain } from "./connection.ts";
 import { useRefusal } from "./scopes.ts";
+import { lazily } from "./lazy.tsx";
 import { Link } from "./link.tsx";
 import { Login } from "./login.tsx";
 import { Palette } from "./palette/palette.tsx";
@@ -13,16 +14,19 @@ import { go, useRoute, type PageRoute } from "./route.ts";
 import { Keys } from "./keys.tsx";
 import { useShortcuts } from "./shortcut.ts";
 import { theme, turnTheme } from "./theme.ts";
-import { Agents } from "./view/agents/agents.tsx";
-import { Cost } from "./view/cost/cost.tsx";
-import { Import } from "./view/import/import.tsx";
-import { Memory } from "./view/memory/memory.tsx";
 import { OpenDialog } from "./view/open-dialog.tsx";
 import { Search } from "./view/search/search.tsx";
-import { SessionPage } from "./view/session/page.tsx";
 import { Sessions } from "./view/sessions/page.tsx";
-import { Triggers } from "./view/triggers/triggers.tsx";
-import { Workers } from "./view/workers.tsx";
+
+// In the order in which they are likely to be needed. What a key opens is there at once: what is typed
+// behind it must not be lost.
+const SessionPage = lazily(() => import("./view/session/page.tsx").then((part) => part.SessionPage));
+const Agents = lazily(() => import("./view/agents/agents.tsx").then((part) => part.Agents));
+const Triggers = lazily(() => import("./view/triggers/triggers.tsx").then((part) => part.Triggers));
+const Workers = lazily(() => import("./view/workers.tsx").then((part) => part.Workers));
+const Cost = lazily(() => import("./view/cost/cost.tsx").then((part) => part.Cost));
+const Memory = lazily(() => import("./view/memory/memory.tsx").then((part) => part.Memory));
+const Import = lazily(() => import("./view/import/import.tsx").then((part) => part.Import));
 
 type Over = "palette" | "open" | "keys" | null;
 

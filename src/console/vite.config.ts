@@ -16,6 +16,8 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     // The page loads its images from files: none is inlined into a script or a style.
     assetsInlineLimit: 0,
+    // Styles keep the order of the sources, whichever view is loaded first.
+    cssCodeSplit: false,
     reportCompressedSize: false,
   },
   // For work on the page itself: `npx vite src/console`, next to a server on its usual port.

@@ -8,6 +8,7 @@ import { parseArgs } from "node:util";
 import { freshSeed } from "../crash/random.ts";
 import { killWorkers, type WorkKillReport } from "../crash/work-kill.ts";
 import { databaseVariable, standOn } from "../kind.ts";
+import { machineSeconds } from "../runner/file-queue.ts";
 import { medianOf, quantileOf, wholeNumber } from "./campaign.ts";
 import { startPostgres } from "./server.ts";
 
@@ -34,6 +35,7 @@ await using server = await startPostgres();
 process.env[databaseVariable] = await server.newDatabase();
 standOn("postgres");
 let toldMs = 0;
+const atStart = machineSeconds();
 const report = await killWorkers({
   workers,
   sessions,
@@ -61,6 +63,12 @@ function lineOf({ ms, kills, ended, runs, problems }: WorkKillReport): string {
   return `${time} s  ${done}, ${kills} kills, ${problems.length} problems`;
 }
 
+function busyPercent(): string {
+  const { busy, idle } = machineSeconds();
+  const [more, rest] = [busy - atStart.busy, idle - atStart.idle];
+  return ((100 * more) / (more + rest)).toFixed(0);
+}
+
 function summaryOf(given: WorkKillReport): string {
   const { takeoversMs } = given;
   const rows: readonly (readonly [string, string | number])[] = [
@@ -74,6 +82,8 @@ function summaryOf(given: WorkKillReport): string {
     ["ms from the kill to the next lease, 99 of 100", quantileOf(takeoversMs, 0.99).toFixed(0)],
     ["ms from the kill to the next lease, worst", Math.max(0, ...takeoversMs).toFixed(0)],
     [`later than ${takeoverMsMax} ms`, takeoversMs.filter((ms) => ms > takeoverMsMax).length],
+    // A worker that waits for the processor is late too.
+    ["of the machine's processors, busy", `${busyPercent()} %`],
     ["tool calls", given.calls],
     ["of these with an unknown outcome", given.unknown],
     ["of these made again", given.again],

@@ -182,7 +182,8 @@ function selection(
   if (from !== null && !own) add("l.active_at <= ?", from.at);
   if (filter.outbox === true) add("l.outbox > 0");
   if (filter.watches === true) add("l.id IN (SELECT log FROM schedule WHERE watches = 1)");
-  const few = filter.outbox === true ? "logs l INDEXED BY logs_outbox" : "logs l";
+  // Few sessions have a rare label: each is found by its id. By the index the planner would walk all of them.
+  const few = filter.outbox === true ? "logs l INDEXED BY logs_outbox" : "logs l NOT INDEXED";
   const table = rare || filter.outbox === true ? few : "logs l INDEXED BY logs_recent";
   const columns =
     "l.id, l.active_at, l.session, l.opened_at, l.status, l.agent, l.priority, l.fork_seq, l.copy, " +

@@ -421,6 +421,7 @@ class AddAgentZonesStrained(TypedDict, total=False):
     tokens: Optional[int]
     turns: Optional[int]
     ageMs: Optional[int]
+    actions: Sequence[Literal["tell-person", "tell-model", "compress", "suspend"]]
 
 
 class AddAgentZones(TypedDict, total=False):
@@ -1133,6 +1134,8 @@ class StateView(TypedDict):
     openedAt: int
     items: List[Item]
     zone: str
+    zoneCauses: List[str]
+    zoneActions: List[str]
     mindHash: str
 
 

@@ -156,6 +156,8 @@ export const StateView = once(() =>
     openedAt: Millis,
     items: z.array(Item()),
     zone: Text,
+    zoneCauses: z.array(Text),
+    zoneActions: z.array(Text),
     mindHash: Text,
   }),
 );

@@ -247,6 +247,17 @@ export interface Standing {
   /** The plan of the context (`context.planned`) since the last boundary; null without one. */
   readonly plan: number | null;
   readonly zone: "smart" | "strained" | "full";
+  /** Why: the thresholds and signals of the last `zone.crossed`. */
+  readonly zoneCauses: readonly string[];
+  /**
+   * Where it entered the zone from a better one, or a cause was added, and what was done about it. With
+   * `onlyTells` only a cause was added. Null: nothing is due.
+   */
+  readonly zoneCrossing: {
+    readonly seq: number;
+    readonly done: readonly string[];
+    readonly onlyTells?: true;
+  } | null;
   /** Where the context begins: after which turn, and when. At the opening, or the last compaction. */
   readonly contextFrom: { readonly turn: number; readonly at: number };
   /** The status that a moved session resumes on arrival. */
@@ -363,6 +374,8 @@ export const emptyStanding: Standing = {
   renderer: null,
   plan: null,
   zone: "smart",
+  zoneCauses: [],
+  zoneCrossing: null,
   contextFrom: { turn: 0, at: 0 },
   movedFrom: null,
   source: null,
@@ -419,7 +432,7 @@ function canonicalMind(mind: Mind): unknown {
 }
 
 /** The form of written snapshots. Snapshots of other forms are ignored and rebuilt. */
-export const snapshotForm = 9;
+export const snapshotForm = 10;
 
 export const snapshotText = (state: State): string => JSON.stringify(state);
 

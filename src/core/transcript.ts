@@ -73,8 +73,8 @@ const notedTypes = [
   "session.opened session.forked session.activated session.suspended session.slept session.woken",
   "session.interrupted session.closed session.reopened session.archived session.rewound session.merged",
   "session.migrated session.moved session.arrived document.loaded memory.carried transcript.compacted",
-  "overlay.lifted",
-  "handoff.written checkpoint.saved zone.crossed budget.reached content.erased model.failed proxy.failed",
+  "overlay.lifted zone.crossed zone.acted",
+  "handoff.written checkpoint.saved budget.reached content.erased model.failed proxy.failed",
   "message.sent message.refused turn.ended item.recorded item.retracted trigger.fired source.imported",
 ].flatMap((line) => line.split(" "));
 const noted: ReadonlySet<string> = new Set(notedTypes);

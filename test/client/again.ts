@@ -62,6 +62,7 @@ export const table: Readonly<Record<string, Row>> = {
   "transfer/signed-bundle.test.ts": all,
   "turn/permission.test.ts": all,
   "turn/uncompress.test.ts": all,
+  "turn/zone.test.ts": all,
   "turn/tool-ledger.test.ts": driven,
   "trigger/folder-tree.test.ts": inside,
   "govern/import-review.test.ts": all,

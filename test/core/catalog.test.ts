@@ -35,7 +35,7 @@ const design = {
     "source.imported input.imported answer.imported call.imported " +
     "proxy.requested proxy.responded proxy.failed " +
     // Since 0.5: the context planner.
-    "item.pinned item.unpinned context.planned context.retrieved",
+    "item.pinned item.unpinned context.planned context.retrieved zone.acted",
   workspace:
     "agent.defined memory.promoted memory.forgotten policy.set session.deleted " +
     "token.issued token.revoked hook.set hook.removed hook.delivered hook.abandoned " +
@@ -132,6 +132,7 @@ const optionalFields = new Set(
     "item.recorded: status origin",
     "context.planned: listed left",
     "context.retrieved: note",
+    "zone.acted: by outcome",
     "scratch.set: removed",
     "transcript.compacted: nodes missing model usage costNanoUsd items",
     "handoff.written: toSeq tokens model usage costNanoUsd",

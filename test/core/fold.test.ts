@@ -29,6 +29,7 @@ const later: readonly string[] = [
   "item.unpinned",
   "context.planned",
   "context.retrieved",
+  "zone.acted",
 ];
 
 const everything = (leftOut: readonly string[] = []): Given => {

@@ -325,6 +325,7 @@ const freeTypes: readonly SessionEventType[] = [
   "tools.bound",
   "contract.declared",
   "zone.crossed",
+  "zone.acted",
   "handoff.written",
   "message.sent",
   "message.refused",

@@ -5,7 +5,7 @@
  */
 import { shortId } from "../../core/text/short-id.ts";
 import { limit } from "../../core/limit.ts";
-import { zoneHint, zoneReasons, type Zone } from "../../core/context/zone.ts";
+import { zoneHint, type Zone } from "../../core/context/zone.ts";
 import type { SessionUpdate } from "../../runtime/turn/ask.ts";
 import type { LiveDelta } from "../../runtime/turn/live.ts";
 import { money } from "../format/money.ts";
@@ -198,9 +198,10 @@ const notes: Readonly<Record<string, Note>> = {
     if (Number(attempt) <= 1 || purpose === "compaction") return "";
     return out.dim(`retrying (${plain(attempt)} of ${limit.attemptsMax})`);
   },
-  "zone.crossed": (body, _content, { session }, out) => {
+  "zone.acted": ({ action, zone }, { text }, { session }, out) => {
+    if (action !== "tell-person") return "";
     const onward = `skein open --from ${shortId(session)}, in a chat /handoff`;
-    const hint = zoneHint(body["zone"] as Zone, zoneReasons(body), onward);
+    const hint = zoneHint(zone as Zone, typeof text === "string" ? [plain(text)] : [], onward);
     return hint === "" ? "" : out.yellow(hint);
   },
   "transcript.compacted": ({ strategy, tokensBefore, tokensAfter, costNanoUsd }, _content, _event, out) => {

@@ -53,7 +53,7 @@ export function stateLines(
       agent === null ? "" : `${agent.name}${agent.version === 0 ? "" : ` version ${agent.version}`}`,
     ),
     ...row("model", state.model ?? ""),
-    ...row("context", contextText(state.zone, zoneReasons)),
+    ...row("context", contextText(state, zoneReasons)),
     ...row("at", `${count(state.seq)}, ${exact(state.at)} (${ago(state.at, nowMs)})`),
     ...row("opened", `${exact(state.openedAt)} (${ago(state.openedAt, nowMs)})`),
     ...row("fork of", fork === null ? "" : `${fork.parent} at ${fork.seq}`),
@@ -88,9 +88,12 @@ export function stateLines(
   ];
 }
 
-/** The zone for people, and its reason. */
-const contextText = (zone: string, reasons: readonly string[]): string =>
-  zone === "smart" ? "OK" : [zone, reasons.join(", ")].filter((part) => part !== "").join(": ");
+/** The zone for people, its reason, and what was done about it. */
+function contextText({ zone, zoneActions }: StateView, reasons: readonly string[]): string {
+  if (zone === "smart") return "OK";
+  const why = reasons.length === 0 ? "" : `: ${reasons.join(", ")}`;
+  return `${zone}${why}${zoneActions.length === 0 ? "" : `; done: ${zoneActions.join(", ")}`}`;
+}
 
 /** An erased one may have its path as its name, and is unusable: only its kind is shown. */
 function bindingRows({ bindings }: StateView, paths: Besides["paths"]): (readonly [string, string])[] {

@@ -9,7 +9,7 @@ export const branchFolds: Folds<keyof typeof branchEvents> = {
   "session.forked": (state, event) => {
     const { body } = event;
     const { workspace, agent, model, bindings, tools, permissions, name, objective } = state.standing;
-    const { project, lastTurn, renderer, plan, zone, contextFrom } = state.standing;
+    const { project, lastTurn, renderer, plan, zone, zoneCauses, zoneCrossing, contextFrom } = state.standing;
     return {
       ...state,
       standing: {
@@ -25,6 +25,8 @@ export const branchFolds: Folds<keyof typeof branchEvents> = {
         renderer,
         plan,
         zone,
+        zoneCauses,
+        zoneCrossing,
         contextFrom,
         session: event.session,
         openedAt: event.at,

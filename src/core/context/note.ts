@@ -63,6 +63,10 @@ export const notes = {
     );
   },
   "context.retrieved": ({ body }, { events }) => retrievedText(body, events),
+  "zone.acted": ({ body, content }) => {
+    const said = field(content, "text");
+    return body.action === "tell-model" && typeof said === "string" ? `[${said}]` : null;
+  },
   "session.forked": ({ body, content }) =>
     body.has.includes("objective") ? `[${objectiveText(content)}]` : null,
   "session.merged": ({ body, content }) => {

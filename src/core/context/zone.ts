@@ -1,5 +1,6 @@
 /** Zones: how full a context is, and how old. Pure; the loop writes `zone.crossed` when the zone changes. */
 
+import type { ZonePolicy } from "./zone-policy.ts";
 import type { ZoneSignal } from "./signal.ts";
 
 export type Zone = "smart" | "strained" | "full";
@@ -36,9 +37,9 @@ export interface ZoneThresholds {
  * room.
  */
 export const zoneDefaults = {
-  strained: { share: 0.6, tokens: 100_000, turns: 200, ageMs: 14 * 86_400_000 },
-  full: { share: 0.85 },
-} as const satisfies ZoneThresholds;
+  strained: { share: 0.6, tokens: 100_000, turns: 200, ageMs: 14 * 86_400_000, actions: ["tell-person"] },
+  full: { share: 0.85, actions: ["tell-person"] },
+} as const satisfies ZoneThresholds & ZonePolicy;
 
 /** The thresholds that a context can cross, and the signals that it can give. */
 export type ZoneCause = "share" | "tokens" | "turns" | "age" | ZoneSignal;
@@ -103,7 +104,7 @@ const shareOf = ({ tokens, windowTokens }: ZoneMeasure): number =>
 const phrases: Readonly<Record<ZoneCause, (measure: ZoneMeasure) => string>> = {
   share: (measure) => `${percent(shareOf(measure))} of the window is used`,
   tokens: ({ tokens }) => `it has ${grouped(tokens)} tokens`,
-  turns: ({ turns }) => `it is ${grouped(turns)} turns long`,
+  turns: ({ turns }) => `it is ${grouped(turns)} ${turns === 1 ? "turn" : "turns"} long`,
   age: ({ ageMs }) => `it is ${age(ageMs)} old`,
   "repeated-failure": () => "the same call fails again and again",
   reread: () => "the same is read again and again",

@@ -5,6 +5,7 @@ import type { Command } from "../command.ts";
 import type { MissingValue } from "../compaction/check.ts";
 import type { CompactionNode } from "../compaction/tree.ts";
 import type { ZoneCause } from "../context/zone.ts";
+import type { ZoneAction, ZonePolicy } from "../context/zone-policy.ts";
 import type { PlanDraft } from "../context/plan.ts";
 import type { CarriedMemory } from "../item/commands.ts";
 import type { ContentBlock } from "../schema.ts";
@@ -49,6 +50,8 @@ export interface ZoneChange {
   readonly by?: readonly ZoneCause[];
   readonly turns?: number;
   readonly ageMs?: number;
+  /** The agent's policy. What a person is told is written with the crossing. */
+  readonly policy?: ZonePolicy;
 }
 
 export type TurnCommand =
@@ -139,7 +142,17 @@ export type TurnCommand =
       readonly pruned?: readonly number[];
       /** Items found in the range and recorded with it. */
       readonly items?: readonly Extract<Command, { readonly do: "record" }>[];
+      /** It is what the agent's policy wants in this zone. */
+      readonly byPolicy?: boolean;
       readonly zone?: ZoneChange;
+    }
+  /** What the agent's policy wants in this zone. `reason`: of a suspension. */
+  | {
+      readonly do: "zone-act";
+      readonly action: ZoneAction;
+      readonly outcome?: string;
+      readonly text?: string;
+      readonly reason?: string;
     }
   /** Undoes a compaction. */
   | {

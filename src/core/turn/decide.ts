@@ -21,7 +21,8 @@ import { includes } from "../range.ts";
 import type { State } from "../state.ts";
 import { approval, callDrafts, toolsDraft } from "../tool/drafts.ts";
 import { triggersFor } from "../trigger/drafts.ts";
-import type { AppendRecord, TurnCommand, ZoneChange } from "./commands.ts";
+import type { AppendRecord, TurnCommand } from "./commands.ts";
+import { actedDraft, actOnZone, isZoneActionOpen, zoneDrafts } from "./zone-drafts.ts";
 import {
   type InputRecord,
   causedBy,
@@ -115,7 +116,7 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
       type === "tool.requested" && (one as { ask?: boolean }).ask === true ? [state.seq + 2 + place] : [],
     );
     const suspended = asked.length === 0 || state.standing.status === "suspended" ? [] : [approval(asked)];
-    return accept(responded, ...called, ...zoneDrafts(state, zone), ...suspended);
+    return accept(responded, ...called, ...zoneDrafts(state, zone, 1 + called.length), ...suspended);
   },
   fail,
   end: (state, { outcome, returned }, { digest }) => {
@@ -136,9 +137,10 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
       return refuse("not-found", `uncompress: the context has no compaction at ${overlay}`, shownAt(state));
     return accept(
       draft("overlay.lifted", { overlay }, because(reason), inTurn(state)),
-      ...zoneDrafts(state, zone),
+      ...zoneDrafts(state, zone, 1),
     );
   },
+  "zone-act": actOnZone,
   compact: (state, command, facts) => {
     const refusal = forbidden(state, "compact", "be compacted");
     return refusal ?? compact(state, command, facts);
@@ -205,13 +207,6 @@ const unpriced = (state: State, model: string): readonly DraftEvent[] => [
     inTurn(state),
   ),
 ];
-
-function zoneDrafts(state: State, zone: ZoneChange | undefined): readonly DraftEvent[] {
-  if (zone === undefined || zone.zone === state.standing.zone) return [];
-  const { by = [], turns, ageMs, ...body } = zone;
-  const cause = by.length === 0 ? {} : present({ by: [...by], turns, ageMs });
-  return [draft("zone.crossed", { ...body, ...cause }, undefined, inTurn(state))];
-}
 
 /**
  * Whether a session that was opened for one task is done at the end of this turn: a person did not interrupt
@@ -281,7 +276,7 @@ function compact(
   facts: Parameters<Decide<"record">>[2],
 ): Decision {
   const { fromSeq, toSeq, strategy, model, usage, costNanoUsd, tokensBefore, tokensAfter } = command;
-  const { summary, pruned, nodes = [], missing = [], items = [], zone } = command;
+  const { summary, pruned, nodes = [], missing = [], items = [], byPolicy = false, zone } = command;
   if (fromSeq < 1 || fromSeq > toSeq || toSeq > state.mind.toSeq)
     return refuse("invalid", `compact: the transcript has no range ${fromSeq} to ${toSeq}`);
   const open = [...state.mind.calls.values()].find(({ seq }) => seq <= toSeq);
@@ -316,10 +311,12 @@ function compact(
           ...(missing.length === 0 ? {} : { missing: missing.map((one) => ({ ...one })) }),
         };
   const more = { ...inTurn(state), ...causedBy(state.standing.reserved?.seq) };
+  const acted = byPolicy && isZoneActionOpen(state, "compress") ? [actedDraft(state, "compress")] : [];
   return accept(
     ...recorded,
     draft("transcript.compacted", { ...body, ...counts }, content, more),
-    ...zoneDrafts(state, zone),
+    ...acted,
+    ...zoneDrafts(state, zone, recorded.length + 1 + acted.length),
   );
 }
 

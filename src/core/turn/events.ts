@@ -264,16 +264,16 @@ export const turnEvents = {
     },
   }),
   "zone.crossed": bare({
-    meaning: "The context entered another zone: fuller, older or emptier than before.",
+    meaning: "The context entered another zone, or is in its zone for other reasons than before.",
     body: z.looseObject({
       zone: z.enum(["smart", "strained", "full"]),
       tokens: Count,
       windowTokens: Count,
       /**
        * The thresholds that caused it: `share` of the context window, `tokens`, `turns`, `age`; and signals:
-       * `repeated-failure`, `reread`, `contradiction`, `drift`. Since 0.5.
+       * `repeated-failure`, `reread`, `contradiction`, `drift`, `latency`. Since 0.5.
        */
-      by: z.array(Word).max(8).optional(),
+      by: z.array(Word).max(16).optional(),
       /** Since the opening or the last compaction. */
       turns: Count.optional(),
       ageMs: Millis.optional(),
@@ -284,6 +284,28 @@ export const turnEvents = {
         .map((one) => `; ${one}`)
         .join("")}`,
     sample: { body: { zone: "strained", tokens: 60_000, windowTokens: 100_000 } },
+  }),
+  "zone.acted": event({
+    meaning: "What the agent's policy wants in this zone was done; `cause` is the crossing.",
+    erased: "Something was done about the zone of the context; its text is erased.",
+    body: z.looseObject({
+      /** `tell-person`, `tell-model`, `compress`, `suspend`. */
+      action: Word,
+      zone: z.enum(["strained", "full"]),
+      /** The causes at that time. */
+      by: z.array(Word).max(16).optional(),
+      /** Absent: done. `nothing`: there was nothing to do. */
+      outcome: Word.optional(),
+    }),
+    /** What the model is told; for a person, the causes in words. */
+    content: z.looseObject({ text: z.string() }).optional(),
+    summary: ({ action, zone, by = [], outcome }) =>
+      `Context ${zone}${by.length === 0 ? "" : ` (${by.join(", ")})`}: ${action}` +
+      ifGiven(outcome, (word) => `, ${word}`),
+    sample: {
+      body: { action: "tell-model", zone: "strained", by: ["tokens"], outcome: "nothing" },
+      content: { text: "the context is strained" },
+    },
   }),
   "overlay.lifted": event({
     meaning: "A compaction is undone: the context shows its range again, as it was before.",

@@ -1,5 +1,6 @@
 /** Folds of a turn: inputs, model calls, the context window. */
 import { loseOpenCall, settleCall } from "../budget/fold.ts";
+import { crossingAfter } from "../context/zone-policy.ts";
 import * as range from "../range.ts";
 import { SortedMap } from "../sorted-map.ts";
 import { type Folds, beginAnew, heard, refOf, stand, think, worked } from "../state-change.ts";
@@ -69,7 +70,20 @@ export const turnFolds: Folds<keyof typeof turnEvents> = {
     return heard(next, seq);
   },
   "model.failed": (state, { body }) => settleCall(state, "model.failed", body),
-  "zone.crossed": (state, { body }) => stand(state, { zone: body.zone }),
+  "zone.crossed": (state, { body: { zone, by: causes = [] }, seq }) => {
+    const zoneCrossing = crossingAfter(state.standing, { zone, causes }, seq);
+    return stand(state, { zone, zoneCauses: causes, zoneCrossing });
+  },
+  "zone.acted": (state, { body, seq }) => {
+    const { zoneCrossing } = state.standing;
+    const acted =
+      zoneCrossing === null
+        ? state
+        : stand(state, {
+            zoneCrossing: { ...zoneCrossing, done: [...new Set([...zoneCrossing.done, body.action])] },
+          });
+    return body.action === "tell-model" ? heard(acted, seq) : acted;
+  },
   "overlay.lifted": (state, { body: { overlay } }, recall) => {
     const { mind } = state;
     if (!mind.overlays.some(({ seq }) => seq === overlay)) return state;

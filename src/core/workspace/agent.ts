@@ -15,6 +15,7 @@ import { quote } from "../ids.ts";
 import { limit } from "../limit.ts";
 import { wrongShares, type ContextShares } from "../context/tiers.ts";
 import { zoneDefaults, type ZoneThresholds } from "../context/zone.ts";
+import { zoneActions, type ZonePolicy } from "../context/zone-policy.ts";
 
 const Instructions = z
   .string()
@@ -26,6 +27,8 @@ const Threshold = z.strictObject({
   tokens: Count.nullable().exactOptional(),
   turns: Count.nullable().exactOptional(),
   ageMs: Millis.nullable().exactOptional(),
+  /** What is done when the context enters the zone, in this order. */
+  actions: z.array(z.enum(zoneActions)).max(zoneActions.length).readonly().exactOptional(),
 });
 /** A share of the window by itself, or with a floor and a ceiling. */
 const TierShare = z
@@ -157,7 +160,7 @@ export const AgentDefinition = z.strictObject({
   stepsMax: z.int().positive().describe("at most this many steps in one turn").exactOptional(),
   zones: z
     .strictObject({ strained: Threshold.exactOptional(), full: Threshold.exactOptional() })
-    .describe("thresholds from which the context counts as strained or full")
+    .describe("thresholds from which the context counts as strained or full, and what is done then")
     .exactOptional(),
   compaction: z
     .strictObject({
@@ -223,7 +226,7 @@ export interface AgentRules {
   readonly onUnknown: "ask" | "tell";
   readonly stepsMax: number;
   readonly outputTokensMax: number;
-  readonly zones: ZoneThresholds;
+  readonly zones: ZoneThresholds & ZonePolicy;
   readonly shares: ContextShares;
   readonly compaction: {
     readonly strategy: "prune" | "summarize" | "extract";

@@ -90,6 +90,10 @@ export interface StateView {
   /** The last of each name, and its position. */
   readonly scores: Readonly<Record<string, { readonly value: number; readonly seq: number }>>;
   readonly zone: string;
+  /** Why: thresholds and signals. */
+  readonly zoneCauses: readonly string[];
+  /** What the agent's policy did since the context entered the zone. */
+  readonly zoneActions: readonly string[];
   /** Names of holds. */
   readonly holds: readonly string[];
   readonly erased: { readonly records: number; readonly bytes: number };
@@ -164,6 +168,8 @@ export async function viewState(deps: Deps, session: SessionId, state: State): P
     checkpoints: Object.fromEntries(standing.checkpoints.entries()),
     scores: Object.fromEntries(standing.scores.entries()),
     zone,
+    zoneCauses: standing.zoneCauses,
+    zoneActions: standing.zoneCrossing?.done ?? [],
     holds: [...standing.holds.keys()],
     erased: { records: standing.erased.records, bytes: standing.erased.bytes },
     newer,

@@ -86,6 +86,7 @@ export async function recordSummary(
         missing: made.missing,
         ...paidBy(by, isHeard),
         ...(items.length === 0 ? {} : { items: items.map((item) => ({ do: "record", ...item }) as const) }),
+        ...(step.byPolicy === true ? { byPolicy: true } : {}),
         zone: zoneAfter(step, tokensAfter),
       };
     },
@@ -133,7 +134,8 @@ export async function recordPrune(
       if (!isSame(now, state)) throw overtaken();
       const seqs = [...pruned].toSorted((a, b) => a - b);
       const counts = { tokensBefore, tokensAfter, zone: zoneAfter(step, tokensAfter) };
-      return { do: "compact", strategy: "prune", fromSeq, toSeq, pruned: seqs, ...counts };
+      const byPolicy = step.byPolicy === true ? { byPolicy: true } : {};
+      return { do: "compact", strategy: "prune", fromSeq, toSeq, pruned: seqs, ...counts, ...byPolicy };
     },
     { asked: step.asked },
   );
@@ -195,5 +197,6 @@ async function boundaryTokens(
 /** Turns and age count from here on. */
 function zoneAfter({ runContext }: StepWorld, tokens: number): ZoneChange {
   const { windowTokens } = runContext.model.facts;
-  return readZone({ tokens, windowTokens, turns: 0, ageMs: 0 }, runContext.rules.zones);
+  const { zones } = runContext.rules;
+  return { ...readZone({ tokens, windowTokens, turns: 0, ageMs: 0 }, zones), policy: zones };
 }

@@ -68,7 +68,7 @@ export const readableTokens = (summarizer: Summarizer, { frameTokens }: CompactS
 
 export interface SummaryOptions {
   readonly strategy: "summarize" | "extract";
-  readonly reason: "threshold" | "overflow" | "asked";
+  readonly reason: "threshold" | "overflow" | "asked" | "policy";
   readonly instructions?: string | undefined;
   readonly inputs: readonly OpenInput[];
 }

@@ -37,7 +37,8 @@ import { nextContext } from "../context/context-reader.ts";
 import { planningOf, type MeasuredContext, type StepWorld } from "./step.ts";
 
 export interface CompactOptions {
-  readonly reason: "threshold" | "overflow" | "asked";
+  /** `policy`: what the agent wants in the zone of its context, whatever the window. */
+  readonly reason: "threshold" | "overflow" | "asked" | "policy";
   /** Defaults to the agent's. */
   readonly strategy?: "prune" | "summarize" | "extract";
   /** What the summary should focus on. */
@@ -70,6 +71,8 @@ const keptShare = 0.25;
 const gainShare = 0.05;
 /** An explicit request is followed, unless the summary would be as long as its range. */
 const askedGainTokens = 100;
+/** Share of the messages: in a large window they are short of any share of it. */
+const policyGainShare = 0.2;
 /** Outputs shorter than this are never left out. */
 const prunedTokensMin = 200;
 /** Each round advances by at least a step; so many would be a session of many context windows. */
@@ -135,7 +138,11 @@ type CompactStep = "whole" | "piece" | "again" | "nothing" | "stopped";
 async function compactOnce(task: Task, now: CompactSurvey, keepTokens: number): Promise<CompactStep> {
   const { strategy, windowTokens, reason } = task;
   const forced = isForced(task, now);
-  const least = reason === "asked" ? askedGainTokens : Math.floor(windowTokens * gainShare);
+  const ofMessages = Math.max(askedGainTokens, Math.floor(now.messagesTokens * policyGainShare));
+  const ofWindow = Math.floor(windowTokens * gainShare);
+  const least = { asked: askedGainTokens, policy: ofMessages, threshold: ofWindow, overflow: ofWindow }[
+    reason
+  ];
   const gainTokensMin = forced ? 1 : least;
   const { boundaryTokens, cuts } = now;
   const range = { keepTokens, boundaryTokens, gainTokensMin };
@@ -156,8 +163,9 @@ async function compactOnce(task: Task, now: CompactSurvey, keepTokens: number): 
   return replace(task, now, plan);
 }
 
-/** A piece does not carry the caller's key: if the rest fails, a repeated call must continue. */
-const pieceOf = (step: StepWorld): StepWorld => (step.asked === true ? { ...step, asked: false } : step);
+/** A piece carries neither the caller's key nor the policy's record: a repetition does the rest. */
+const pieceOf = (step: StepWorld): StepWorld =>
+  step.asked === true || step.byPolicy === true ? { ...step, asked: false, byPolicy: false } : step;
 
 /** Checks the end of the range against the state. */
 async function isClosed({ step }: Task, { toSeq }: Cut): Promise<boolean> {

@@ -22,6 +22,7 @@ import { keepLease } from "./lease-keeper.ts";
 import type { Deps } from "../deps.ts";
 import { measure, takeStep, planningOf, type StepWorld } from "./step.ts";
 import { pinsReason } from "../context/plan-reader.ts";
+import { actOnZone, dueNow } from "./zone-act.ts";
 import { settleCalls, settleOverdue } from "./tool-ledger.ts";
 import { wakeCommand } from "../read/wake-due.ts";
 import type { Command } from "../../core/command.ts";
@@ -198,7 +199,8 @@ class Runner {
       if (drive.lease.isReleased) return ranOf(state);
       const next = await this.#next(state);
       if (signal?.aborted === true) return ranOf(state);
-      if (next.next === "rest") {
+      const action = dueNow(this.#step, state, next);
+      if (next.next === "rest" && action === null) {
         // The cached state may be old, and an input may have arrived: checks before it rests.
         if ((await drive.state()).seq === state.seq) return ranOf(state);
         continue;
@@ -207,7 +209,8 @@ class Runner {
       // An interrupt applies to its turn, not to the next one.
       this.#keeper.rearm(state);
       this.#step.signal = this.#keeper.signal;
-      await this.#do(next, state).catch((error: unknown) => this.#unlessOvertaken(error, state));
+      const done = action === null ? this.#do(next, state) : actOnZone(this.#step, state, action);
+      await done.catch((error: unknown) => this.#unlessOvertaken(error, state));
       // Calls also write past the driver: they open children and send messages.
       if (next.next === "calls") await drive.state();
     }
@@ -222,6 +225,7 @@ class Runner {
     const { standing } = state;
     if (standing.inbox.waiting.length > 0 || !standing.lease.held) return null;
     const next = nextOf(state, { steered: false, stepsMax: this.#runContext.rules.stepsMax });
+    if (dueNow(this.#step, state, next) !== null) return null;
     if (next.next === "end") return { command: { do: "end", outcome: next.outcome } };
     return next.next === "rest" && standing.bindings.size === 0 ? this.#drive.lease.releasing() : null;
   }
@@ -234,14 +238,16 @@ class Runner {
     return nextOf(state, { steered, stepsMax: this.#runContext.rules.stepsMax });
   }
 
-  async #do(next: Exclude<Next, { next: "rest" }>, state: State): Promise<void> {
+  async #do(next: Next, state: State): Promise<void> {
     const drive = this.#drive;
     const { executor } = this.#runContext.model;
     if (executor !== undefined) {
       this.#executor ??= await this.#makeExecutor(executor);
-      return this.#executor.perform(next, state);
+      return next.next === "rest" ? undefined : this.#executor.perform(next, state);
     }
     switch (next.next) {
+      case "rest":
+        return;
       case "begin":
         return this.#begin();
       case "write-off": {

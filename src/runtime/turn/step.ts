@@ -61,6 +61,8 @@ export interface StepWorld {
   readonly followUp?: NextFollowUp;
   /** True when a caller requested the compaction, so that it carries the key of that call. */
   readonly asked?: boolean;
+  /** The compaction is what the agent's policy wants in the zone of the context. */
+  readonly byPolicy?: boolean;
 }
 
 /** What a request at this state would send. */
@@ -252,7 +254,8 @@ function zoneNow(
   const turns = lastTurn - contextFrom.turn;
   const ageMs = Math.max(0, deps.world.now() - contextFrom.at);
   const signals = readSignals(context.parts, (tool) => runContext.tools.get(tool)?.effect === "read");
-  return readZone({ tokens, windowTokens, turns, ageMs, signals }, runContext.rules.zones);
+  const { zones } = runContext.rules;
+  return { ...readZone({ tokens, windowTokens, turns, ageMs, signals }, zones), policy: zones };
 }
 
 /** Counts for a provider that reports no usage. */

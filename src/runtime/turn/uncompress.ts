@@ -63,5 +63,6 @@ async function zoneWithout(
       hint: "migrate to a model with a larger window first, or open single parts with stages",
     });
   }
-  return readZone({ tokens: Math.ceil(tokens), windowTokens, turns: 0, ageMs: 0 }, zones);
+  const reading = readZone({ tokens: Math.ceil(tokens), windowTokens, turns: 0, ageMs: 0 }, zones);
+  return { ...reading, policy: zones };
 }

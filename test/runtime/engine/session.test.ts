@@ -26,6 +26,8 @@ const noCost = {
   unconfirmedNanoUsd: 0,
 };
 
+const smart = { zone: "smart", zoneCauses: [], zoneActions: [] };
+
 test("a state shows the session with its existing contents", async () => {
   await using place = inMemory();
   const session = await place.engine.open({
@@ -90,7 +92,7 @@ test("a state shows the session with its existing contents", async () => {
     budget: { limits: { steps: 40, nanoUsd: 2_000_000_000 }, used: noUse, unpriced: 0 },
     checkpoints: { here: 7 },
     scores: {},
-    zone: "smart",
+    ...smart,
     holds: [],
     erased: { records: 0, bytes: 0 },
     newer: null,

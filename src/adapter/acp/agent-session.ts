@@ -268,6 +268,7 @@ const suspendedText: Readonly<Record<string, string>> = {
   unknown: "the outcome of a call is unknown; say what happened, and the session continues",
   tool: "waiting for the result of an external call",
   person: "the session was suspended by a person",
+  zone: "the session was suspended by its agent's policy for this zone of the context",
 };
 
 /** What a person would read of a session: without the stretches that a rewind has left behind. */

@@ -86,8 +86,8 @@ async function tellEnd(
   const question = await questionOf(session);
   if (question !== null) {
     // It was suspended before this input, so no event of the turn has said why.
-    if (question.by === "person" && question.reason !== null)
-      out.note(`suspended by person: ${oneLine(question.reason)}`);
+    if ((question.by === "person" || question.by === "zone") && question.reason !== null)
+      out.note(`suspended by ${question.by}: ${oneLine(question.reason)}`);
     for (const line of [...questionLines(question, out.command), ...wayOn(question, out.command)])
       out.note(line);
     return standsStill;

@@ -109,7 +109,7 @@ export type SessionCommand =
   | {
       readonly do: "suspend";
       readonly reason?: string;
-      readonly by?: "person" | "budget" | "approval" | "unknown" | "error" | "tool";
+      readonly by?: "person" | "budget" | "approval" | "unknown" | "error" | "tool" | "zone";
       /** The calls or events it waits for. */
       readonly on?: readonly number[];
       /** The log was rolled back, and lost these records. */

@@ -38,6 +38,7 @@ const suspensions = {
   unknown: "Suspended, the outcome of a call is unknown",
   error: "Suspended after an error",
   tool: "Waiting for the result of an external call",
+  zone: "Suspended by its agent's policy for this zone of the context",
 } as const;
 
 const documentNames = { "agents-md": "AGENTS.md", file: "a file", handoff: "a handoff" } as const;
@@ -127,13 +128,13 @@ export const sessionEvents = {
     sample: { body: {}, content: reason },
   }),
   "session.suspended": event({
-    // A program without external calls does not know what the session waits for. It refuses version 2.
+    // An earlier program does not know the causes of version 2, and refuses it.
     v: 2,
-    written: (_, body) => ((body as { by?: unknown }).by === "tool" ? 2 : 1),
+    written: (_, body) => (["tool", "zone"].includes(String((body as { by?: unknown }).by)) ? 2 : 1),
     meaning: "The session is suspended until it is activated; the body names the cause.",
     erased: "It was suspended for the cause in the body; the text is erased.",
     body: z.looseObject({
-      by: z.enum(["person", "budget", "approval", "unknown", "error", "tool"]),
+      by: z.enum(["person", "budget", "approval", "unknown", "error", "tool", "zone"]),
       /** The calls or events it waits for. */
       on: z.array(Seq).max(100).optional(),
       /**

@@ -61,5 +61,5 @@ export function actOnZone(state: State, { action, outcome, text, reason }: Comma
   const acted = actedDraft(state, action, { outcome, text });
   if (action !== "suspend") return accept(acted);
   const on = [state.seq + 1];
-  return accept(acted, draft("session.suspended", { by: "person", on }, because(reason), inTurn(state)));
+  return accept(acted, draft("session.suspended", { by: "zone", on }, because(reason), inTurn(state)));
 }

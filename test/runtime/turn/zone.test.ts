@@ -102,7 +102,7 @@ test("suspend ends an answered turn first, and holds until a person activates th
   await ask(session, "One");
   await ask(session, "Two");
   const { status, why, turn } = await session.state();
-  assert.deepEqual([status, why?.by, turn], ["suspended", "person", null]);
+  assert.deepEqual([status, why?.by, turn], ["suspended", "zone", null]);
   assert.match(why?.reason ?? "", /^The context is strained \(it is 2 turns long\)/);
   await session.activate();
   await ask(session, "Three");
@@ -117,7 +117,7 @@ test("suspend stops a long run between two steps", async () => {
   const session = await engine.open({ objective: "Read", agent: "watched", bind: [bound] });
   await session.append("Fetch twelve reports");
   const ran = await session.run();
-  assert.deepEqual([ran.status, ran.by], ["suspended", "person"]);
+  assert.deepEqual([ran.status, ran.by], ["suspended", "zone"]);
   const { turn, calls } = await session.state();
   assert.ok(turn !== null && turn.steps < 12);
   assert.deepEqual(calls, []);

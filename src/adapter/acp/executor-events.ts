@@ -11,6 +11,8 @@ interface PermissionRequest {
 
 const reading = ["read", "search", "fetch", "think"];
 
+const ends: readonly ExecutorEvent["type"][] = ["ended", "lost", "locked"];
+
 export class ExecutorEvents {
   #queue: ExecutorEvent[] = [];
   #changed = Promise.withResolvers<void>();
@@ -71,12 +73,13 @@ export class ExecutorEvents {
     this.#push({ type: "ended", reason });
   }
 
-  lost(message: string): void {
+  /** `isLocked`: it refused to work before someone logs in. */
+  lost(message: string, isLocked = false): void {
     if (this.#isLost && !this.#isWorking) return;
     this.#isLost = true;
     this.#isWorking = false;
     for (const one of this.#asking.values()) one.answer("cancelled");
-    this.#push({ type: "lost", message });
+    this.#push({ type: isLocked ? "locked" : "lost", message });
   }
 
   update(params: unknown): void {
@@ -141,7 +144,7 @@ export class ExecutorEvents {
     for (;;) {
       signal.throwIfAborted();
       const event = this.#queue.shift();
-      if (event?.type === "ended" || event?.type === "lost") this.#isOpen = false;
+      if (event !== undefined && ends.includes(event.type)) this.#isOpen = false;
       if (event !== undefined) return event;
       const aborted = Promise.withResolvers<void>();
       const stop = (): void => aborted.resolve();

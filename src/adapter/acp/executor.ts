@@ -140,8 +140,10 @@ class AcpExecutorSession implements ExecutorSession {
       child.kill();
       signal.throwIfAborted();
       const reason = late.signal.aborted ? "it did not answer in time" : errorText(error);
-      throw new SkeinError("unavailable", `the agent does not start a session: ${reason}${complaint()}`, {
-        hint: `run "${command.join(" ")}" and log in, or set its key; list the variable under env`,
+      // An agent that answers says what is wrong; one that does not may have printed it.
+      const printed = error instanceof RpcError && !late.signal.aborted ? "" : complaint();
+      throw new SkeinError("unavailable", `the agent does not start a session: ${reason}${printed}`, {
+        hint: loginHint(options),
         cause: error,
       });
     } finally {
@@ -164,7 +166,11 @@ class AcpExecutorSession implements ExecutorSession {
     const answered = this.#connection.request("session/prompt", params);
     answered.then(
       (result) => this.#events.ended((result as { stopReason?: unknown } | null)?.stopReason),
-      (error: unknown) => this.#events.lost(errorText(error)),
+      (error: unknown) => {
+        const isLocked = error instanceof RpcError && error.code === rpcCode.authRequired;
+        const hint = isLocked ? ` (${loginHint(this.#options)})` : "";
+        this.#events.lost(`${errorText(error)}${hint}`, isLocked);
+      },
     );
   }
 
@@ -268,6 +274,13 @@ async function begin(
 interface Capabilities {
   readonly loadSession?: unknown;
   readonly sessionCapabilities?: { readonly resume?: unknown };
+}
+
+/** Agents log in by a command of their own, or take a key that the operator passes on. */
+function loginHint({ command: [program], env = [] }: AcpExecutorOptions): string {
+  const keys =
+    env.length === 0 ? 'name the variable of its key under "env" of the executor' : `set ${env.join(" or ")}`;
+  return `log in with the command line of ${program}'s vendor, or ${keys}`;
 }
 
 /** Little: nothing else of this process is visible to the agent. */

@@ -5,7 +5,7 @@
 import { errorText } from "../../core/first-error.ts";
 import { readRpcLines } from "./rpc-lines.ts";
 
-/** The error codes of JSON-RPC and ACP that Skein sends. */
+/** The error codes of JSON-RPC and ACP of Skein and of agents. */
 export const rpcCode = {
   parse: -32_700,
   invalidRequest: -32_600,
@@ -13,6 +13,8 @@ export const rpcCode = {
   invalidParams: -32_602,
   internal: -32_603,
   notFound: -32_002,
+  /** Received from an agent that nobody has logged in to. */
+  authRequired: -32_000,
 } as const;
 
 /** An error answer: sent to the other side, or received from it. */

@@ -15,7 +15,9 @@ export type ExecutorEvent =
   | { readonly type: "cost"; readonly totalNanoUsd: number | null }
   | { readonly type: "ended"; readonly reason: "completed" | "length" | "refused" | "interrupted" }
   /** It died, or broke the protocol: what was in progress is unknown. */
-  | { readonly type: "lost"; readonly message: string };
+  | { readonly type: "lost"; readonly message: string }
+  /** It works for nobody who is not logged in: another try would fail too. */
+  | { readonly type: "locked"; readonly message: string };
 
 /** A tool call as the executor reports it. */
 export interface ExecutorCall {

@@ -113,7 +113,8 @@ export class ExecutorRecords {
     const { deps, drive, runContext } = this.#given;
     const model = state.standing.reserved?.model ?? runContext.model.name;
     const said = partial === "" ? {} : { partial: safeText(deps.world, partial) };
-    await drive.change({ do: "fail", model, error, retryable: true, costNanoUsd: null, message, ...said });
+    const retryable = error !== "auth";
+    await drive.change({ do: "fail", model, error, retryable, costNanoUsd: null, message, ...said });
   }
 
   async suspend(reason: string): Promise<void> {

@@ -7,6 +7,7 @@
  * effect; what was in progress when either side died is settled as unknown.
  */
 import type { Command } from "../../core/command.ts";
+import { SkeinError } from "../../core/error.ts";
 import { errorText } from "../../core/first-error.ts";
 import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
@@ -39,6 +40,14 @@ export interface ExecutorWorld {
   /** The command that begins a turn. */
   readonly begin: (state: State) => Promise<Command>;
 }
+
+type LostEvent = Extract<ExecutorEvent, { type: "lost" | "locked" }>;
+
+/** With the hint: the person who reads it can do something. */
+const reasonOf = (error: unknown): string =>
+  error instanceof SkeinError && error.hint !== undefined
+    ? `${error.message} (${error.hint})`
+    : errorText(error);
 
 export class ExecutorRun {
   readonly #given: ExecutorWorld;
@@ -91,7 +100,7 @@ export class ExecutorRun {
       agent = await this.#connect(state);
     } catch (error) {
       if (this.#given.keeper.signal.aborted) return;
-      return this.#records.suspend(`${runContext.model.name}: ${errorText(error)}`);
+      return this.#records.suspend(`${runContext.model.name}: ${reasonOf(error)}`);
     }
     const link = linkOf(agent);
     const isGoingOn = agent.isWorking || link.queue.length > 0;
@@ -204,7 +213,9 @@ export class ExecutorRun {
             return await this.#reported(agent, requestSeq, left);
           }
           case "lost":
-            return await this.#lost(event.message, requestSeq);
+            return await this.#lost(event, requestSeq);
+          case "locked":
+            return await this.#lost(event, requestSeq);
         }
       }
     } finally {
@@ -288,7 +299,7 @@ export class ExecutorRun {
         await agent.cancel();
         break;
       }
-      if (event.type === "lost") return this.#lost(event.message, null);
+      if (event.type === "lost" || event.type === "locked") return this.#lost(event, null);
       const mine = "call" in event ? this.#openCall(link, event.call.id) : undefined;
       if (event.type === "ended") {
         for (const [id, call] of drive.latest.mind.calls.entries())
@@ -308,15 +319,17 @@ export class ExecutorRun {
     return [...link.calls.entries()].findLast(([call, id]) => id === theirs && mind.calls.has(call))?.[0];
   }
 
-  /** The agent's process died: its calls are unknown, and its prompt failed. */
-  async #lost(message: string, requestSeq: number | null): Promise<void> {
+  /** The agent's process died, or refuses to work: its calls are unknown, and its prompt failed. */
+  async #lost({ type, message }: LostEvent, requestSeq: number | null): Promise<void> {
     const agent = this.#agent;
     this.#agent = null;
     await agent?.close();
     const state = this.#given.drive.latest;
     if (requestSeq !== null) {
       const partial = agent === null ? "" : linkOf(agent).text;
-      return this.#records.fail("dropped", message, state, partial);
+      if (type === "lost") return this.#records.fail("dropped", message, state, partial);
+      await this.#records.fail("auth", message, state, partial);
+      return this.#records.suspend(`${this.#given.runContext.model.name}: ${message}`);
     }
     for (const [id, call] of state.mind.calls.entries()) await this.#records.abandon(id, call);
   }

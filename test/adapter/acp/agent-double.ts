@@ -89,6 +89,8 @@ async function step(words: string, cwd: string): Promise<void> {
       if (existsSync(`${sessionsFile}.${rest}`)) return;
       writeFileSync(`${sessionsFile}.${rest}`, "");
       return process.exit(9);
+    case "locked":
+      throw new Error("Authentication required");
     case "wait":
       return cancelled.promise;
     case "hang":
@@ -108,6 +110,7 @@ async function perform(method: string, params: Record<string, unknown>): Promise
         },
       };
     case "session/new":
+      if (how === "locked") throw new Error("Authentication required");
       sessionId = `double-${process.pid}-${++lastId}`;
       appendFileSync(sessionsFile, `${sessionId}\n`);
       return { sessionId };

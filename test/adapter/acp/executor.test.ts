@@ -234,6 +234,22 @@ test("the agent dies in an answer: the request fails and is retried", async (t) 
   assert.equal(log.at(-1), "turn.ended completed");
 });
 
+test("an agent that nobody has logged in to is asked once, and the reason says what to do", async (t) => {
+  const { open, prompts } = makePlace(t, "resume", { env: ["MY_KEY"] });
+  const session = await open();
+  assert.equal((await session.ask("do: locked").result).status, "suspended");
+  assert.equal(prompts().length, 1);
+  assert.match(
+    (await session.state()).why?.reason ?? "",
+    /Authentication required \(log in with .*, or set MY_KEY\)/,
+  );
+  assert.ok((await lines(session)).includes("model.failed auth"));
+  const closed = makePlace(t, "locked");
+  const none = await closed.open();
+  await none.ask("do: say A").result;
+  assert.match((await none.state()).why?.reason ?? "", /start a session: Authentication required \(log in/);
+});
+
 test("interrupt cancels the prompt; an agent that does not end is killed", async (t) => {
   const { open } = makePlace(t);
   for (const step of ["wait", "hang"]) {

@@ -162,6 +162,8 @@ export const StateView = once(() =>
   }),
 );
 
+const Doubt = once(() => z.looseObject({ took: Text, tool: Text.optional(), seq: Seq.optional() }));
+
 export const MemoryEntry = once(() =>
   z.looseObject({
     scope: Text,
@@ -173,7 +175,12 @@ export const MemoryEntry = once(() =>
     value: Json.optional(),
     because: MaybeText,
     erased: Flag,
+    pending: Doubt().optional(),
   }),
+);
+
+export const PendingMemory = once(() =>
+  MemoryEntry().extend({ pending: Doubt(), replaces: MemoryEntry().nullable() }),
 );
 
 export const AgentVersion = once(() =>

@@ -73,6 +73,9 @@ export const engineWorkspace = {
         "A new session starts with what its objective is about, and with your preferences (the scope user) " +
           "first. A forgotten entry is not given to sessions that are opened later. The log still has it; " +
           "--erase deletes it for good, and lists where else it stands.",
+        "Items of turns that took in outside content (results of tools, files, messages, imports) wait " +
+          "for approval: pending lists them with their origin, approve or reject decides. A rejected one " +
+          "is not proposed again.",
       ],
       examples: [
         "skein memory  # everything, the newest first",
@@ -81,6 +84,9 @@ export const engineWorkspace = {
         'skein memory remember fact tone "be brief" --scope user  # a preference',
         'skein memory forget base-rate --because "it was last year\'s"  # no later session starts with it',
         "skein memory forget phone --erase --yes  # and out of the store",
+        "skein memory pending  # what waits for approval, and why",
+        'skein memory approve 42 --because "checked the source"  # later sessions start with it',
+        'skein memory reject 43 --because "not our page"  # it is not proposed again',
       ],
     },
   }),
@@ -94,6 +100,7 @@ export const engineWorkspace = {
       key,
       value: field.Value.describe("any JSON"),
       because,
+      propose: z.boolean().describe("wait for approval: for what a page or a model says").exactOptional(),
     }),
     answer: answer.MemoryEntry,
     verb: { name: "memory remember", args: ["kind", "key", "value"], flags: { owner: null } },

@@ -4,6 +4,7 @@
  */
 import type { z } from "zod";
 import { engineAccess } from "./engine-access.ts";
+import { engineMemory } from "./engine-memory.ts";
 import { engineProjects } from "./engine-projects.ts";
 import { engineSessions } from "./engine-sessions.ts";
 import { engineStore } from "./engine-store.ts";
@@ -20,6 +21,7 @@ import { sessionReads } from "./session-reads.ts";
 export const operations = {
   ...engineSessions,
   ...engineWorkspace,
+  ...engineMemory,
   ...engineProjects,
   ...engineAccess,
   ...engineStore,

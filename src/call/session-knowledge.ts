@@ -112,16 +112,21 @@ export const sessionKnowledge = {
   }),
   "session.promote": change("session", "promote", {
     title: "Promote an item to memory",
-    also: [{ scope: "read", what: "promoting, which gives the item," }],
+    also: [
+      { scope: "read", what: "promoting, which gives the item," },
+      { scope: "operate", what: "approving", when: ({ approve }) => approve === true },
+    ],
     summary:
       "Promotes an item to memory, for later sessions of the agent, the user or the workspace. Returns it: " +
-      "it also needs the scope read.",
+      "it also needs the scope read. An item of a turn that took in outside content waits for approval, " +
+      "unless approve is set, which needs the scope operate.",
     args: ["kind", "key"],
     params: () => ({
       kind,
       key,
       scope: field.Scope.describe("for later sessions of the agent, the user or all"),
       because,
+      approve: z.boolean().describe("approve it at once, wherever it comes from").exactOptional(),
     }),
     answer: answer.MemoryEntry,
     verb: { name: "memory promote" },

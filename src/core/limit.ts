@@ -101,6 +101,9 @@ export const limit = {
   /** Memory entries of one workspace, and the tokens of memory that one session carries. */
   memoryMax: 20_000,
   memoryTokensMax: 2_000,
+  /** Proposed memory entries that wait for approval: of one workspace, and of one session. */
+  memoryPendingMax: 2_000,
+  memoryPendingOfSessionMax: 500,
   /** Policies of one workspace. */
   policiesMax: 100,
   /** Valid tokens of one workspace. */

@@ -5,7 +5,8 @@
 export type { TokenPrice } from "../core/budget/price.ts";
 export type { Policy, PolicyAction } from "../core/govern/policy.ts";
 export type { PrincipalId, TokenId } from "../core/ids.ts";
-export type { MemoryBy, MemoryName, MemoryRef, MemoryScope } from "../core/memory/memory.ts";
+export type { MemoryBy, MemoryName, MemoryRef, MemoryScope } from "../core/memory/name.ts";
+export type { Doubt, ProposalRef } from "../core/memory/proposal.ts";
 export type { RunLimit } from "../core/trigger/schedule.ts";
 export type { TemplateRef } from "../core/trigger/template.ts";
 export type { TokenScope } from "../core/workspace/access-token.ts";

@@ -11,6 +11,7 @@ import type { ToolSource } from "../tool/port.ts";
 import type { Signer } from "./transfer/bundle.ts";
 import type { LiveHub } from "./turn/live.ts";
 import type { DefinedAgents } from "./workspace/agents.ts";
+import type { TurnOrigin } from "./workspace/item-trust.ts";
 import type { MemoryReader } from "./workspace/memory.ts";
 import type { ProjectReader } from "./project/project-reader.ts";
 import type { Runs } from "./turn/active-runs.ts";
@@ -74,6 +75,8 @@ export interface EngineState {
   /** How far sessions have looked for news of memory, and what they carry. */
   readonly memoryLooks: Cache<SessionId, MemoryLook>;
   readonly carriedNames: Cache<SessionId, CarriedNames>;
+  /** What turns took in so far, by session and start. */
+  readonly turnOrigins: Cache<string, TurnOrigin>;
   /** Made by the first trigger that needs it. */
   spread: Spread | null;
   /** Made by the first call with a key that opens a session. */

@@ -5,7 +5,7 @@ import { Key as StoredKey } from "../core/schema.ts";
 import * as z from "zod";
 import { limit } from "../core/limit.ts";
 import { isStorableUsd, storableUsdHint } from "../core/text/money.ts";
-import { memoryScopes } from "../core/memory/memory.ts";
+import { memoryScopes } from "../core/memory/name.ts";
 import { defineSessionTool } from "./define.ts";
 import type { SessionTool } from "./port.ts";
 

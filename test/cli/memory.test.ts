@@ -180,6 +180,42 @@ suite("memory", { concurrency: true }, () => {
     assert.match((await say("memory")).stderr, /no memory entries/);
     assert.deepEqual(await json("memory"), []);
   });
+
+  test("what waits for approval is listed, approved and rejected, whatever it is called", async () => {
+    const { say, json } = place();
+    assert.equal((await say("open", "Begin")).code, 0);
+    const none = await say("memory", "pending");
+    assert.deepEqual([none.stdout, none.stderr], ["", "nothing waits for approval\n"]);
+    const hostile = "<img src=x onerror=alert(1)>";
+    const add = (key: string) =>
+      say("memory", "remember", "fact", key, "Evil\u001b[31m\nvalue", "--scope", "workspace", "--propose");
+    const added = await add(hostile);
+    assert.equal(added.code, 0, added.stderr);
+    assert.match(
+      added.stdout,
+      /^proposed fact [^\u001b]*\nit waits for approval: skein memory approve (\d+)\n$/,
+    );
+    await add("other");
+    const { stdout } = await say("memory", "pending");
+    assert.doesNotMatch(stdout, /\u001b\[(2J|31m)/);
+    assert.match(stdout, /value +Evil/);
+    assert.match(stdout, /may be +a program that proposed it\n/);
+    assert.deepEqual(await json("memory", "list"), []);
+    const [page] = (await json("memory", "pending")) as unknown as { proposals: { seq: number }[] }[];
+    const [first, second] = page!.proposals.map(({ seq }) => String(seq));
+    const rejected = await say("memory", "reject", first!, "--because", "markup");
+    assert.match(rejected.stdout, /^rejected fact .*; it is not proposed again\n$/);
+    const approved = await say("memory", "approve", second!, "--because", "fine");
+    assert.equal(approved.stdout, "remembered fact other, for the workspace\n");
+    const [entry] = await json("memory", "list");
+    assert.equal(entry!["approvedBy"], entry!["actor"]);
+    assert.match((await say("memory", "show", "other")).stdout, /approved +by user:prn_/);
+    const again = await say("memory", "approve", second!);
+    assert.equal(again.code, 3, again.stderr);
+    assert.match(again.stderr, /no memory entry \d+ waits for approval/);
+    const bad = await say("memory", "approve", "first");
+    assert.equal(bad.code, 2, bad.stderr);
+  });
 });
 
 const promote = (id: string, key: string): string[] => ["promote", id, "fact", key, "--scope", "workspace"];

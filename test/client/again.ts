@@ -169,6 +169,10 @@ export const table: Readonly<Record<string, Row>> = {
   }),
   "workspace/memory-default.test.ts": driven,
   "workspace/memory-news.test.ts": driven,
+  "workspace/memory-queue.test.ts": but({
+    "numbers that name nothing are refused, and values that are too long never wait": worded,
+    "a full queue takes nothing more, says so, and is paged": often,
+  }),
   "workspace/policies.test.ts": but({
     "an invalid policy or option is refused, and leaves no trace": worded,
   }),

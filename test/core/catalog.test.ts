@@ -39,7 +39,9 @@ const design = {
   workspace:
     "agent.defined memory.promoted memory.forgotten policy.set session.deleted " +
     "token.issued token.revoked hook.set hook.removed hook.delivered hook.abandoned " +
-    "heads.listed heads.accepted approval.saved approval.revoked project.listed",
+    "heads.listed heads.accepted approval.saved approval.revoked project.listed " +
+    // Since 0.5: what waits to be remembered.
+    "memory.proposed memory.rejected",
   project: "project.opened project.joined project.noted project.closed project.reopened project.archived",
 };
 const sessionTypes = [
@@ -144,6 +146,8 @@ const optionalFields = new Set(
     "score.recorded: seq",
     "memory.promoted: owner origin by",
     "memory.forgotten: owner by",
+    "memory.proposed: owner origin by",
+    "memory.rejected: owner origin by",
     "policy.set: removed",
     "token.issued: expiresAt",
     "hook.set: session agent labels",

@@ -143,6 +143,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/project/projects.test.ts": 2,
   "runtime/workspace/memory-news.test.ts": 2,
   "runtime/workspace/memory-default.test.ts": ofCore,
+  "runtime/workspace/memory-queue.test.ts": 2,
   "runtime/workspace/policies.test.ts": 1,
   "runtime/read/query-queue.test.ts": "is about the order of queries, and opens no store",
   "runtime/govern/rebuild.test.ts": 2,

@@ -218,6 +218,13 @@ async function sharing({ call, place }: Caller): Promise<void> {
   await call("engine.remember", { params: { scope: "workspace", kind: "fact", key: "m", value: 1 } });
   await call("engine.memory", { params: { scope: "workspace" } });
   await call("engine.forget", { params: { scope: "workspace", kind: "fact", key: "m" } });
+  const doubtful = { scope: "workspace", kind: "fact", value: 1, propose: true } as const;
+  await call("engine.remember", { params: { ...doubtful, key: "n" } });
+  await call("engine.remember", { params: { ...doubtful, key: "o" } });
+  const { proposals } = await place.engine.pendingMemory();
+  await call("engine.pendingMemory", { params: { limit: 10 } });
+  await call("engine.approveMemory", { params: { proposal: proposals[0]?.seq ?? 0, because: "checked" } });
+  await call("engine.rejectMemory", { params: { proposal: proposals[1]?.seq ?? 0 } });
   const policy = { do: "archive", after: "900d", match: { agent: "fixer" } };
   await call("engine.setPolicy", { params: { name: "old", policy } });
   await call("engine.policies");

@@ -14,6 +14,7 @@ import type { Line } from "../runtime/turn/scripted.ts";
 import { compacted, talked } from "./talk.ts";
 import { fine, served, type Answered, type Given, type Served } from "./served.ts";
 import { saveApproval } from "./saved-approval.ts";
+import { ofMemoryQueue } from "./key-again-memory.ts";
 import { ofProjects } from "./key-again-projects.ts";
 
 interface Row {
@@ -80,6 +81,7 @@ const ofWorkspace: Partial<Record<OperationId, readonly Row[]>> = {
         assert.equal((fine(second) as { erasure: { records: number } }).erasure.records, 0),
     },
   ],
+  ...ofMemoryQueue,
   ...ofProjects,
   "engine.setPolicy": [
     { params: { name: "a", policy } },

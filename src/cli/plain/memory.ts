@@ -2,7 +2,7 @@
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { ItemKind } from "../../core/item/kind.ts";
-import type { MemoryScope } from "../../core/memory/memory.ts";
+import type { MemoryScope } from "../../core/memory/name.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import type { ForgetResult, MemoryEntry } from "../../runtime/workspace/memory.ts";
 import { present } from "../command/input.ts";
@@ -34,16 +34,17 @@ export const memoryPlain = [
     prepare({ params, given }) {
       params.scope = scopeOf({ ...params, ...given }).scope;
     },
-    async call({ params: { kind = "fact", key = "", scope: of = "agent", because }, given, found }) {
+    async call({ params, given, found }) {
+      const { kind = "fact", key = "", scope: of = "agent", because, approve } = params;
       const own = (await found.fold()).standing.agent?.name;
       if (given.agent !== undefined && given.agent !== own)
         throw invalid(
           `memory: ${found.id} is not a session of ${quote(given.agent)}`,
           own === undefined ? "it has no agent" : `its agent is ${quote(own)}`,
         );
-      return found.promote(kind, key, { scope: of, ...present({ because }) });
+      return found.promote(kind, key, { scope: of, ...present({ because, approve }) });
     },
-    print: (one) => ({ lines: [doneText(one, "remembered")] }),
+    print: (one) => ({ lines: addedLines(one) }),
   }),
   plain("engine.remember", {
     options: { agent },
@@ -51,7 +52,7 @@ export const memoryPlain = [
     prepare({ params, given }) {
       Object.assign(params, scopeOf({ ...params, ...given }));
     },
-    print: (one) => ({ lines: [doneText(one, "remembered")] }),
+    print: (one) => ({ lines: addedLines(one) }),
   }),
 ];
 
@@ -90,7 +91,13 @@ function memoryRows(all: readonly MemoryEntry[], out: Screen, nowMs: number): st
   return grid(out, ["SCOPE", "KIND", "KEY", "~SINCE", "FROM", "VALUE"], rows);
 }
 
-const valueText = ({ value, erased }: MemoryEntry): string =>
+/** Remembered, or waiting for approval. */
+const addedLines = (one: MemoryEntry): string[] =>
+  one.pending === undefined
+    ? [doneText(one, "remembered")]
+    : [doneText(one, "proposed"), `it waits for approval: skein memory approve ${one.seq}`];
+
+export const valueText = ({ value, erased }: MemoryEntry): string =>
   erased ? "[erased]" : typeof value === "string" ? value : jsonText(value);
 
 const named = {
@@ -215,6 +222,7 @@ function entryLines(one: MemoryEntry, { bold, dim }: Screen): string[] {
     scope: owner === null ? of : `${of} ${owner}`,
     from: origin === null ? "no session" : `${origin.session}@${origin.seq}`,
     since: `${exact(at)}, by ${by === null ? "" : `${by}, `}${actor}`,
+    ...(one.approvedBy === undefined ? {} : { approved: `by ${one.approvedBy}` }),
     ...(because === null ? {} : { because }),
   };
   return [
@@ -248,7 +256,7 @@ function forgottenText(gone: ForgetResult): PresentedResult & { readonly code: n
   };
 }
 
-function doneText({ scope: of, owner, kind, key }: MemoryEntry, done: string): string {
+export function doneText({ scope: of, owner, kind, key }: MemoryEntry, done: string): string {
   const whose = of === "workspace" ? "the workspace" : of === "agent" ? `agent ${owner}` : "the user";
   return oneLine(`${done} ${kind} ${key}, for ${whose}`);
 }

@@ -9,6 +9,7 @@ import { branchPlain } from "./branch.ts";
 import { contextPlain } from "./context.ts";
 import { erasePlain } from "./erase.ts";
 import { memoryActions, memoryPlain } from "./memory.ts";
+import { memoryQueuePlain } from "./memory-queue.ts";
 import { mergePlain } from "./merge.ts";
 import { projectPlain } from "./projects.ts";
 import { policyActions, policyPlain } from "./policy.ts";
@@ -22,6 +23,7 @@ export const presentations: ReadonlyMap<OperationId, AnyPresentation> = new Map(
   ...branchPlain,
   ...contextPlain,
   ...memoryPlain,
+  ...memoryQueuePlain,
   ...policyPlain,
   ...projectPlain,
   ...sessionPlain,

@@ -2,7 +2,8 @@
  * The memory that a new session carries: by scope, by relevance to its objective, and the newer of two
  * equals. The preferences of the person who opens it come first.
  */
-import type { MemoryOwners, MemoryRef, MemoryScope, Memory } from "./memory.ts";
+import type { MemoryOwners, Memory } from "./memory.ts";
+import type { MemoryRef, MemoryScope } from "./name.ts";
 import { ownerIn } from "./memory.ts";
 import { memoryText } from "../context/frame.ts";
 import type { Relevance, RelevanceHit } from "./relevance.ts";

@@ -4,57 +4,26 @@
  * removes it for all later sessions.
  */
 import { present } from "../present.ts";
-import { kindPattern, type ItemKind } from "../item/kind.ts";
+import type { ItemKind } from "../item/kind.ts";
 import type { AgentDefinition } from "../workspace/agent.ts";
 import type { DraftEvent } from "../decision.ts";
 import { limit } from "../limit.ts";
 import { matchesName } from "../workspace/agent.ts";
 import { roughTokens } from "../context/token-count.ts";
+import {
+  memoryId,
+  nameFields,
+  nameIn,
+  type MemoryBy,
+  type MemoryName,
+  type MemoryRecord,
+  type MemoryRef,
+  type MemoryScope,
+  type Promotion,
+} from "./name.ts";
+import { Proposals, proposedDraft, rejectedDraft, type Doubt } from "./proposal.ts";
 
-/**
- * `agent`: for all sessions of an agent, its owner. `user`: for all sessions that a principal opens, its
- * owner. `workspace`: for all.
- */
-export const memoryScopes = ["agent", "user", "workspace"] as const;
-/** The readers of a memory entry: one agent, one user, or the workspace. */
-export type MemoryScope = (typeof memoryScopes)[number];
-/** The writer of a memory entry. */
-export type MemoryBy = "rule" | "tool" | "person";
-
-/** The scope, owner, kind and key that name a memory entry. */
-export interface MemoryName {
-  readonly scope: MemoryScope;
-  /** Null in the workspace scope. */
-  readonly owner: string | null;
-  readonly kind: ItemKind;
-  readonly key: string;
-}
-
-/** The position of an entry in the workspace's log, and its source. */
-export interface MemoryRef extends MemoryName {
-  readonly seq: number;
-  readonly at: number;
-  readonly actor: string;
-  /** Null if it came from no session. */
-  readonly origin: { readonly session: string; readonly seq: number } | null;
-  readonly by: MemoryBy | null;
-  /** Of a decision or a hypothesis: `rejected` is an idea that was turned down. */
-  readonly status?: string;
-}
-
-export const memoryId = ({ scope, owner, kind, key }: MemoryName): string =>
-  `${scope}\n${owner ?? ""}\n${kind}\n${key}`;
-
-/** A record of the workspace's log, without its content. */
-export interface MemoryRecord {
-  readonly seq: number;
-  readonly at: number;
-  readonly type: string;
-  readonly actor: string;
-  readonly body: unknown;
-}
-
-/** The event types that memory is folded from. */
+/** The event types that change entries. Memory is folded from these and `proposalTypes`. */
 export const memoryTypes = ["memory.promoted", "memory.forgotten", "content.erased"] as const;
 
 /** The memory at a position of the workspace's log. Each reader has its own instance. */
@@ -63,6 +32,8 @@ export class Memory {
   /** By source item. */
   readonly #from = new Map<string, Set<string>>();
   readonly #forgotten = new Set<string>();
+  /** What waits for approval. */
+  readonly proposals = new Proposals();
 
   get size(): number {
     return this.#entries.size;
@@ -93,17 +64,20 @@ export class Memory {
     const named = nameIn(record.body);
     if (named === null) return null;
     const id = memoryId(named);
-    const { origin, by, status } = record.body as {
+    this.proposals.apply(record);
+    const { origin, by, status, approved } = record.body as {
       origin?: MemoryRef["origin"];
       by?: MemoryBy;
       status?: string;
+      approved?: boolean;
     };
     if (record.type === "memory.promoted") {
       const { seq, at, actor } = record;
       this.#drop(id);
       this.#forgotten.delete(id);
       const entry = { ...named, seq, at, actor, origin: origin ?? null, by: by ?? null };
-      this.#entries.set(id, { ...entry, ...present({ status }) });
+      const approvedBy = approved === true ? actor : undefined;
+      this.#entries.set(id, { ...entry, ...present({ status, approvedBy }) });
       if (origin !== undefined && origin !== null) {
         const item = itemOf(origin.session, named.kind, named.key);
         this.#from.set(item, (this.#from.get(item) ?? new Set()).add(id));
@@ -129,26 +103,6 @@ export class Memory {
 
 const itemOf = (session: string, kind: string, key: string): string => `${session}\n${kind}\n${key}`;
 
-/** Ignores scopes and kinds that only a newer program knows. */
-export function nameIn(body: unknown): MemoryName | null {
-  const { scope, owner, kind, key } = body as Readonly<Record<string, unknown>>;
-  if (!memoryScopes.some((one) => one === scope)) return null;
-  if (typeof kind !== "string" || !kindPattern.test(kind)) return null;
-  if (typeof key !== "string") return null;
-  const whose = typeof owner === "string" ? owner : null;
-  return { scope: scope as MemoryScope, owner: whose, kind, key };
-}
-
-/** An entry to put into memory. */
-export interface Promotion extends MemoryName {
-  readonly value: unknown;
-  readonly because?: string | undefined;
-  readonly origin?: { readonly session: string; readonly seq: number } | undefined;
-  readonly by: MemoryBy;
-  readonly actor?: string | undefined;
-  readonly status?: string | null | undefined;
-}
-
 /** Longer values could never be carried. */
 export const isTooLong = (key: string, value: unknown): boolean => {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
@@ -157,29 +111,27 @@ export const isTooLong = (key: string, value: unknown): boolean => {
   );
 };
 
-export function promotedDraft({ scope, owner, kind, key, origin, by, ...rest }: Promotion): DraftEvent {
-  const { value, because, actor } = rest;
+export function promotedDraft(promotion: Promotion): DraftEvent {
+  const { kind, origin, by, value, because, actor, approved, reason } = promotion;
   // An open task needs no word for it: an entry of a finished one is forgotten.
-  const status = kind === "task" ? undefined : (rest.status ?? undefined);
-  const whose = owner === null ? {} : { owner };
-  const from = present({ origin });
-  const why = because === undefined ? {} : { because: because.slice(0, limit.reasonCharsMax) };
+  const status = kind === "task" ? undefined : (promotion.status ?? undefined);
+  const cut = (text: string | undefined): string | undefined => text?.slice(0, limit.reasonCharsMax);
+  const why = present({ because: cut(because), reason: cut(reason) });
   return {
     type: "memory.promoted",
-    body: { scope, ...whose, kind, key, ...from, by, ...present({ status }) },
+    body: { ...nameFields(promotion), ...present({ origin, by, status, approved }) },
     content: { value, ...why },
     ...present({ actor }),
   };
 }
 
 export function forgottenDraft(
-  { scope, owner, kind, key }: MemoryName,
+  name: MemoryName,
   { by, reason, actor }: { readonly by: MemoryBy; readonly reason?: string; readonly actor?: string },
 ): DraftEvent {
-  const whose = owner === null ? {} : { owner };
   return {
     type: "memory.forgotten",
-    body: { scope, ...whose, kind, key, by },
+    body: { ...nameFields(name), by },
     ...(reason === undefined ? {} : { content: { reason: reason.slice(0, limit.reasonCharsMax) } }),
     ...present({ actor }),
   };
@@ -199,7 +151,7 @@ export type MemoryRule = NonNullable<NonNullable<AgentDefinition["memory"]>["pro
 /** The default kinds of a rule. */
 const ruledKinds: readonly ItemKind[] = ["fact", "decision"];
 
-const isRuled = ({ kinds = ruledKinds, keys }: MemoryRule, kind: string, key: string): boolean =>
+export const isRuled = ({ kinds = ruledKinds, keys }: MemoryRule, kind: string, key: string): boolean =>
   kinds.some((one) => one === kind) &&
   (keys === undefined || keys.some((pattern) => matchesName(pattern, key)));
 
@@ -209,9 +161,6 @@ export const defaultPromotion: readonly MemoryRule[] = [
   { kinds: ["preference"], scope: "user" },
 ];
 
-export const isPromotedByDefault = (kind: string, key: string): boolean =>
-  defaultPromotion.some((rule) => isRuled(rule, kind, key));
-
 interface Change {
   readonly session: string;
   /** The position of the first draft. */
@@ -219,70 +168,121 @@ interface Change {
   readonly drafts: readonly DraftEvent[];
   readonly rules: readonly MemoryRule[];
   readonly owners: MemoryOwners;
-  /** Whether rules may promote what this draft records. */
-  readonly mayPromote?: (draft: DraftEvent) => boolean;
+  /** The outside content that this draft may come from; null: it comes from people alone. */
+  readonly doubtOf?: (draft: DraftEvent) => Doubt | null;
 }
 
 /**
  * The workspace records that go with a session's records and retractions. An entry from this session follows
  * its item: a new value supersedes it, and a retraction or a finished task forgets it. A matching rule
- * promotes an item, unless the entry was forgotten. Nothing is refused here: an item is recorded even if it
- * is too long for memory, or memory is full.
+ * promotes an item, unless the entry was forgotten. A doubtful value waits for approval instead; until then
+ * the entry keeps the value that it has. Nothing is refused here: an item is recorded even if it is too long
+ * for memory, or memory is full.
  */
-export function memoryDrafts(
-  memory: Memory,
-  { session, firstSeq, drafts, rules: all, owners, mayPromote = () => true }: Change,
-): DraftEvent[] {
-  const out = new Map<string, DraftEvent>();
-  let size = memory.size;
-  for (const [place, recorded] of drafts.entries()) {
-    const { type, body, content, actor } = recorded;
-    const isTrusted = mayPromote(recorded);
-    const rules = isTrusted || type === "item.retracted" ? all : [];
-    if (type !== "item.recorded" && type !== "item.retracted") continue;
-    const { kind, key, status = null } = body as { kind: ItemKind; key: string; status?: string };
-    const who = present({ actor });
-    const own = memory.from(session, kind, key);
-    if (type === "item.retracted" || isOver(status)) {
-      const { because: said } = (content ?? {}) as { because?: string };
-      const reason = said ?? (type === "item.retracted" ? undefined : `the task is ${status}`);
-      const why = present({ reason });
-      for (const name of own) out.set(memoryId(name), forgottenDraft(name, { by: "rule", ...why, ...who }));
-      for (const name of ruledNames(rules, owners, kind, key)) {
-        // Promoted in this same append, by an earlier draft.
-        const id = memoryId(name);
-        if (out.get(id)?.type !== "memory.promoted") continue;
-        if (memory.get(id) === undefined) out.delete(id);
-        else out.set(id, forgottenDraft(name, { by: "rule", ...why, ...who }));
-      }
-      continue;
-    }
-    const { value, because } = content as { value: unknown; because?: string };
-    const origin = { session, seq: firstSeq + place };
-    const named = new Map(own.map((name) => [memoryId(name), name as MemoryName]));
-    for (const name of ruledNames(rules, owners, kind, key)) {
-      const id = memoryId(name);
-      if (memory.isForgotten(id) || named.has(id)) continue;
-      const isAbsent = memory.get(id) === undefined && out.get(id)?.type !== "memory.promoted";
-      if (isAbsent && size >= limit.memoryMax) continue;
-      if (isAbsent) size++;
-      named.set(id, name);
-    }
-    for (const [id, { scope, owner }] of named) {
-      const name = { scope, owner, kind, key };
-      if (!isTrusted && memory.get(id)?.by === "rule") {
-        const reason = "its new value comes from a turn that took in outside content";
-        out.set(id, forgottenDraft(name, { by: "rule", reason, ...who }));
-      } else if (!isTooLong(key, value)) {
-        const how = followedBy(own.find((one) => memoryId(one) === id)?.by, because);
-        out.set(id, promotedDraft({ ...name, value, ...how, origin, status, ...who }));
-      } else if (memory.get(id) !== undefined) {
-        const reason = "the new value exceeds the size limit of memory";
-        out.set(id, forgottenDraft(name, { by: "rule", reason, ...who }));
-      } else out.delete(id);
-    }
+export function memoryDrafts(memory: Memory, change: Change): DraftEvent[] {
+  const out: Out = { drafts: new Map(), size: memory.size, room: memory.proposals.roomFor(change.session) };
+  for (const [place, recorded] of change.drafts.entries()) {
+    if (recorded.type === "item.recorded") {
+      const { status = null } = recorded.body as { status?: string };
+      if (isOver(status)) dropEntries(memory, change, out, recorded);
+      else follow(memory, change, out, recorded, change.firstSeq + place);
+    } else if (recorded.type === "item.retracted") dropEntries(memory, change, out, recorded);
   }
-  return [...out.values()];
+  return [...out.drafts.values()];
+}
+
+interface Out {
+  /** By entry; proposals and withdrawals by `waitingId`. */
+  readonly drafts: Map<string, DraftEvent>;
+  size: number;
+  room: number;
+}
+
+const waitingId = (id: string): string => `${id}\n?`;
+
+interface ItemBody {
+  readonly kind: ItemKind;
+  readonly key: string;
+  readonly status?: string;
+}
+
+/** Its item was retracted or finished. */
+function dropEntries(memory: Memory, change: Change, { drafts }: Out, recorded: DraftEvent): void {
+  const { type, content, actor } = recorded;
+  const { kind, key, status } = recorded.body as ItemBody;
+  const { because: said } = (content ?? {}) as { because?: string };
+  const reason = said ?? (type === "item.retracted" ? undefined : `the task is ${status}`);
+  const how = { by: "rule", ...present({ reason, actor }) } as const;
+  for (const name of memory.from(change.session, kind, key))
+    drafts.set(memoryId(name), forgottenDraft(name, how));
+  const waiting = new Set<string>();
+  for (const one of memory.proposals.from(change.session, kind, key)) {
+    waiting.add(waitingId(memoryId(one)));
+    drafts.set(waitingId(memoryId(one)), rejectedDraft(one, how));
+  }
+  // Promoted or proposed in this same append, by an earlier draft.
+  for (const name of ruledNames(change.rules, change.owners, kind, key)) {
+    const id = memoryId(name);
+    if (!waiting.has(waitingId(id))) drafts.delete(waitingId(id));
+    if (drafts.get(id)?.type !== "memory.promoted") continue;
+    if (memory.get(id) === undefined) drafts.delete(id);
+    else drafts.set(id, forgottenDraft(name, how));
+  }
+}
+
+/** Its item was recorded: the entries that get its value, now or once a person approves. */
+function follow(memory: Memory, change: Change, out: Out, recorded: DraftEvent, seq: number): void {
+  const { content, actor } = recorded;
+  const { kind, key, status } = recorded.body as ItemBody;
+  const { value, because } = content as { value: unknown; because?: string };
+  const { session, rules, owners } = change;
+  const doubt = change.doubtOf?.(recorded) ?? null;
+  const own = memory.from(session, kind, key);
+  const waiting = memory.proposals.from(session, kind, key);
+  const named = new Map([...own, ...waiting].map((name) => [memoryId(name), name as MemoryName]));
+  for (const name of ruledNames(rules, owners, kind, key)) {
+    const id = memoryId(name);
+    if (memory.isForgotten(id) || named.has(id)) continue;
+    const isAbsent = memory.get(id) === undefined && out.drafts.get(id)?.type !== "memory.promoted";
+    if (isAbsent && out.size >= limit.memoryMax) continue;
+    if (isAbsent) out.size++;
+    named.set(id, name);
+  }
+  const open = ruledNames(
+    rules.filter(({ outside }) => outside === "promote"),
+    owners,
+    kind,
+    key,
+  ).map(memoryId);
+  for (const [id, { scope, owner }] of named) {
+    const name = { scope, owner, kind, key };
+    const isOwn = (one: MemoryRef): boolean => memoryId(one) === id;
+    const before = own.find(isOwn) ?? waiting.find(isOwn);
+    const how = followedBy(before?.by, because);
+    const promotion = { ...name, value, ...how, origin: { session, seq }, status, actor };
+    if (doubt !== null && !open.includes(id)) propose(memory, out, promotion, doubt);
+    else if (!isTooLong(key, value)) {
+      out.drafts.delete(waitingId(id));
+      out.drafts.set(id, promotedDraft(promotion));
+    } else if (memory.get(id) !== undefined) {
+      const reason = "the new value exceeds the size limit of memory";
+      out.drafts.set(id, forgottenDraft(name, { by: "rule", reason, ...present({ actor }) }));
+    } else out.drafts.delete(id);
+  }
+}
+
+/** Nothing where it was rejected before, would never fit, or the queue is full. */
+function propose(memory: Memory, out: Out, promotion: Promotion, doubt: Doubt): void {
+  const id = memoryId(promotion);
+  if (memory.proposals.isRejected(id) || isTooLong(promotion.key, promotion.value)) return;
+  const takesRoom =
+    memory.proposals.get(promotion, promotion.origin?.session) === undefined &&
+    !out.drafts.has(waitingId(id));
+  if (takesRoom && out.room <= 0) return;
+  if (takesRoom) out.room--;
+  // Behind what an earlier draft of this append promoted.
+  out.drafts.delete(waitingId(id));
+  out.drafts.set(waitingId(id), proposedDraft(promotion, doubt));
 }
 
 /** Whether a task of this status is finished. */

@@ -16,7 +16,7 @@ import {
   type CarriedEntry,
   type WithdrawnEntry,
 } from "./choice.ts";
-import { memoryId, type MemoryName, type MemoryRef } from "./memory.ts";
+import { memoryId, type MemoryName, type MemoryRef } from "./name.ts";
 
 /** An entry of the session's scopes whose state changed, as it is now. */
 export type MemoryNews =

@@ -4,7 +4,7 @@
  */
 import type { ItemKind, ItemStatus } from "../item/kind.ts";
 import type { Budget } from "../budget/commands.ts";
-import type { MemoryScope } from "../memory/memory.ts";
+import type { MemoryScope } from "../memory/name.ts";
 
 /** An action of a session tool. */
 export type SessionAct =

@@ -110,6 +110,8 @@ const MemoryRules = z.strictObject({
         /** With `*` for any run of characters. Absent: all. */
         keys: z.array(Key).min(1).max(limit.permissionsMax).readonly().exactOptional(),
         scope: Scope,
+        /** `promote`: also items of turns that took in outside content, which else wait for approval. */
+        outside: z.enum(["approve", "promote"]).exactOptional(),
       }),
     )
     .max(limit.permissionsMax)

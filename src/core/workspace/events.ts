@@ -67,8 +67,11 @@ export const workspaceEvents = {
       origin: Position.optional(),
       /** The author: a rule of the agent, a tool that the model called, or a person. */
       by: z.enum(["rule", "tool", "person"]).optional(),
+      /** A person approved it, the actor. */
+      approved: z.boolean().optional(),
     }),
-    content: z.looseObject({ value: Json, because: z.string().optional() }),
+    /** The reason is that of the approval. */
+    content: z.looseObject({ value: Json, because: z.string().optional(), reason: z.string().optional() }),
     summary: ({ scope, owner, kind, key }, content) =>
       `Remembered ${kind} ${key} for ${owned(scope, owner)}` +
       ifGiven(content, ({ value }) => ` = ${valueText(value)}`) +
@@ -101,6 +104,66 @@ export const workspaceEvents = {
       `Forgot ${kind} ${key} of ${owned(scope, owner)}${because(content)}`,
     sample: {
       body: { scope: "agent", owner: "payroll", kind: "fact", key: "base-rate" },
+      content: reason,
+    },
+  }),
+  "memory.proposed": event({
+    meaning: "An item of a turn that took in outside content waits for approval to be remembered.",
+    erased: "An entry was proposed under this key; it can only be rejected.",
+    body: z.looseObject({
+      scope: Word,
+      owner: Key.optional(),
+      kind: ItemKind,
+      key: Key,
+      status: ItemStatus.optional(),
+      /** With the session it is one proposal: a newer one replaces it. */
+      origin: Position.optional(),
+      by: z.enum(["rule", "tool", "person"]).optional(),
+      /** The outside content: what it is, the tool that brought it, and its position in the session. */
+      doubt: z.looseObject({ took: Word, tool: ToolName.optional(), seq: Seq.optional() }),
+    }),
+    content: z.looseObject({ value: Json, because: z.string().optional() }),
+    summary: ({ scope, owner, kind, key, doubt }, content) =>
+      `Proposed ${kind} ${key} for ${owned(scope, owner)}` +
+      ifGiven(content, ({ value }) => ` = ${valueText(value)}`) +
+      `; it may come from outside: ${doubt.took}${after(doubt.tool)}`,
+    sample: {
+      body: {
+        scope: "agent",
+        owner: "payroll",
+        kind: "decision",
+        key: "vendor",
+        origin: { session: otherSession, seq: 9 },
+        by: "rule",
+        doubt: { took: "tool", tool: "fetch", seq: 6 },
+      },
+      content: { value: "acme", because: "the page says so" },
+    },
+  }),
+  "memory.rejected": event({
+    meaning: "A proposed entry was rejected by a person, or withdrawn because its item is gone.",
+    erased: "It was rejected; the reason is erased.",
+    body: z.looseObject({
+      scope: Word,
+      owner: Key.optional(),
+      kind: ItemKind,
+      key: Key,
+      origin: Position.optional(),
+      by: z.enum(["rule", "tool", "person"]).optional(),
+    }),
+    content: MayReason,
+    summary: ({ scope, owner, kind, key, by }, content) =>
+      `${by === "rule" ? "Withdrew" : "Rejected"} proposed ${kind} ${key} for ` +
+      `${owned(scope, owner)}${because(content)}`,
+    sample: {
+      body: {
+        scope: "agent",
+        owner: "payroll",
+        kind: "decision",
+        key: "vendor",
+        origin: { session: otherSession, seq: 9 },
+        by: "person",
+      },
       content: reason,
     },
   }),

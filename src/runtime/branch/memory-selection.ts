@@ -5,7 +5,7 @@
 import type { CarriedMemory } from "../../core/item/commands.ts";
 import { share } from "../../core/context/text.ts";
 import type { SessionId } from "../../core/ids.ts";
-import { memoryId, type MemoryName, type MemoryRef } from "../../core/memory/memory.ts";
+import { memoryId, type MemoryName, type MemoryRef } from "../../core/memory/name.ts";
 import {
   carriedValue,
   carryRules,

@@ -1,13 +1,7 @@
 /** The records of the workspace's log that change memory, and what a session knows of it already. */
 import type { SessionId } from "../../core/ids.ts";
-import {
-  memoryId,
-  memoryTypes,
-  nameIn,
-  type MemoryName,
-  type MemoryOwners,
-  type MemoryRef,
-} from "../../core/memory/memory.ts";
+import { memoryTypes, type MemoryOwners } from "../../core/memory/memory.ts";
+import { memoryId, nameIn, type MemoryName, type MemoryRef } from "../../core/memory/name.ts";
 import { nameInSession, type KnownMemory, type MemoryNews } from "../../core/memory/news.ts";
 import { present } from "../../core/present.ts";
 import { includes, type Range, type Ranges } from "../../core/range.ts";

@@ -28,7 +28,7 @@ import type {
   TranscriptSource,
 } from "../transfer/history.ts";
 import type { MigrateAllOptions, MigrateAllReport } from "../transfer/move-all.ts";
-import { ProjectCalls } from "./project-calls.ts";
+import { MemoryCalls } from "./memory-calls.ts";
 import type { Policy } from "../../core/govern/policy.ts";
 import type { PolicyEntry, SetPolicyOptions } from "../workspace/policies.ts";
 import type { Approval } from "../workspace/approvals.ts";
@@ -105,7 +105,7 @@ export interface EngineStats extends StoreStats {
  *   await using engine = await openEngine({ store: "skein.db" });
  *   const session = await engine.open({ objective: "Review the retry logic" });
  */
-export class Engine extends ProjectCalls implements AsyncDisposable {
+export class Engine extends MemoryCalls implements AsyncDisposable {
   readonly #deps: Deps;
   readonly #workers: Set<SessionWorker>;
   #closed: Promise<void> | null = null;

@@ -62,6 +62,7 @@ const newEngineState = (): EngineState => ({
   carryRules: makeCache(500),
   memoryLooks: makeCache(2_000),
   carriedNames: makeCache(200),
+  turnOrigins: makeCache(500),
   spread: null,
   follower: null,
   levels: null,

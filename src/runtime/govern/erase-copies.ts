@@ -53,6 +53,7 @@ const provenance = [
   "document.loaded",
   "memory.carried",
   "memory.promoted",
+  "memory.proposed",
   "message.sent",
   "message.received",
   "transcript.compacted",

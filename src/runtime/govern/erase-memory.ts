@@ -6,7 +6,7 @@
 import { readPages } from "../read/record-pages.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isSessionId, type LogId } from "../../core/ids.ts";
-import { memoryId, nameIn, type MemoryName } from "../../core/memory/memory.ts";
+import { memoryId, nameIn, type MemoryName } from "../../core/memory/name.ts";
 import * as range from "../../core/range.ts";
 import type { Ranges } from "../../core/range.ts";
 import { contentOf, readContent } from "../read/content.ts";
@@ -68,7 +68,7 @@ interface Versions {
  */
 async function versionsOf({ store }: Deps, name: MemoryName, toSeq?: number): Promise<Versions> {
   const headSeq = toSeq ?? (await store.head(store.workspace))?.seq ?? 0;
-  const types = ["memory.promoted", "memory.forgotten"];
+  const types = ["memory.promoted", "memory.forgotten", "memory.proposed", "memory.rejected"];
   const id = memoryId(name);
   const seqs: number[] = [];
   const origins: Versions["origins"][number][] = [];
@@ -77,7 +77,8 @@ async function versionsOf({ store }: Deps, name: MemoryName, toSeq?: number): Pr
       const body = JSON.parse(text) as Partial<Pick<ForgetResult, "origin" | "by">>;
       const named = nameIn(body);
       if (named === null || memoryId(named) !== id) continue;
-      if (type === "memory.forgotten" && body.by !== "rule") continue;
+      // The reason of a person stays.
+      if ((type === "memory.forgotten" || type === "memory.rejected") && body.by !== "rule") continue;
       seqs.push(seq);
       if (body.origin !== undefined && body.origin !== null) origins.push(body.origin);
     }

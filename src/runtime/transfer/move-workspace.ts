@@ -11,7 +11,8 @@ import { SkeinError } from "../../core/error.ts";
 import { readEvent } from "../../core/event.ts";
 import { isSessionId, principalFor } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import { forgottenDraft, nameIn } from "../../core/memory/memory.ts";
+import { forgottenDraft } from "../../core/memory/memory.ts";
+import { nameIn } from "../../core/memory/name.ts";
 import { foldTemplate, templateTypes, type TemplateRef } from "../../core/trigger/template.ts";
 import type { Store } from "../../store/port.ts";
 import { inflate, readContent } from "../read/content.ts";
@@ -184,7 +185,8 @@ async function carried(
   const body = event.body as Readonly<Record<string, unknown>>;
   const same: DraftEvent = { type, body, ...(content === undefined ? {} : { content }) };
   if (type === "agent.defined") return event.erased ? null : numbered(there, same);
-  if (type === "memory.promoted" || type === "memory.forgotten") {
+  if (type === "memory.proposed" && event.erased) return null;
+  if (type.startsWith("memory.")) {
     return owned(moving, event.erased && type === "memory.promoted" ? forgotten(body) : same);
   }
   if (type === "policy.set" && event.erased) return { type, body: { ...body, removed: true } };

@@ -46,9 +46,11 @@ async function perform(
     }
     case "remember": {
       const { act: _, ...asked } = act;
-      const also = rememberBeside(deps, asked);
-      const output = `later sessions will know ${act.kind} ${act.key}`;
-      await drive.state();
+      const { doubt, also } = await rememberBeside(deps, drive.session, await drive.state(), asked);
+      const output =
+        doubt === null
+          ? `later sessions will know ${act.kind} ${act.key}`
+          : `${act.kind} ${act.key} waits for a person's approval: it may come from outside content`;
       await drive.change({ ...settle, output }, { also });
       return;
     }

@@ -9,23 +9,25 @@ import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import {
   defaultPromotion,
+  isRuled,
+  type Memory,
   followedBy,
   forgottenDraft,
   isOver,
   isTooLong,
   memoryDrafts,
-  memoryId,
   promotedDraft,
-  type MemoryName,
   type MemoryOwners,
   type MemoryRule,
 } from "../../core/memory/memory.ts";
+import { memoryId, nameIn, type MemoryRef } from "../../core/memory/name.ts";
+import { proposedDraft, rejectedDraft } from "../../core/memory/proposal.ts";
 import type { DraftEvent } from "../../core/decision.ts";
 import type { State } from "../../core/state.ts";
 import type { AlsoChange, WorkspaceEffects } from "../log/workspace-effects.ts";
 import { readContent } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
-import { trustIn } from "./item-trust.ts";
+import { doubtAt, doubtIn } from "./item-trust.ts";
 import { writeWorkspace } from "../log/workspace-log.ts";
 import { agentOf } from "./session-agent.ts";
 
@@ -45,21 +47,50 @@ async function besideItems(deps: Deps, change: AlsoChange): Promise<WorkspaceEff
   const stated = await rulesOf(deps, session, state);
   const rules = stated ?? defaultPromotion;
   const owners = rules.length === 0 ? noOwners : await ownersOf(deps, session, state);
-  const mayPromote = stated === null ? await trustIn(deps, change) : () => true;
-  const given = { session, firstSeq: state.seq + 1, drafts, rules, owners, mayPromote };
   const folded = await deps.memory.fold().catch(ifDamaged);
   if (folded === undefined) return null;
   const { memory, ...head } = folded;
-  const events = memoryDrafts(memory, given);
+  const named = items.map(({ body }) => body as NamedEntry);
+  const doubtOf = await doubtIn(deps, change, ({ body }) => {
+    const { kind, key } = body as NamedEntry;
+    return rules.some((rule) => isRuled(rule, kind, key)) || hasEntries(memory, session, kind, key);
+  });
+  const given = { session, firstSeq: state.seq + 1, drafts, rules, owners, doubtOf };
+  const events = await withoutRepeats(deps, memory, memoryDrafts(memory, given));
   const room = limit.appendRecordsMax - drafts.length;
   if (events.length > 0 && events.length <= room) return { ...head, events };
-  const named = items.map(({ body }) => body as NamedEntry);
   const after = async (): Promise<void> => {
     if (events.length > room) await writeRest(deps, given);
     const now = (await deps.store.head(deps.store.workspace))?.seq ?? 0;
     if (now !== head.headSeq) await mend(deps, session, named);
   };
   return { ...head, events: events.slice(0, room), after };
+}
+
+const hasEntries = (memory: Memory, session: string, kind: string, key: string): boolean =>
+  memory.from(session, kind, key).length > 0 || memory.proposals.from(session, kind, key).length > 0;
+
+/** Without proposals of the value that the entry has, or that waits already. */
+async function withoutRepeats(
+  { store }: Deps,
+  memory: Memory,
+  events: readonly DraftEvent[],
+): Promise<readonly DraftEvent[]> {
+  const kept: DraftEvent[] = [];
+  for (const event of events) {
+    const name = event.type === "memory.proposed" ? nameIn(event.body) : null;
+    const { origin } = event.body as { readonly origin?: { readonly session: string } };
+    const same =
+      name === null ? [] : [memory.get(memoryId(name)), memory.proposals.get(name, origin?.session)];
+    const asked = JSON.stringify((event.content as { value?: unknown } | undefined)?.value);
+    let isRepeat = false;
+    for (const one of same) {
+      const content = one === undefined ? undefined : await readContent(store, store.workspace, one.seq);
+      isRepeat ||= content !== undefined && JSON.stringify((content as { value: unknown }).value) === asked;
+    }
+    if (!isRepeat) kept.push(event);
+  }
+  return kept;
 }
 
 /** The principal behind an actor, if it is a person. */
@@ -88,9 +119,13 @@ async function writeRest(deps: Deps, given: Parameters<typeof memoryDrafts>[1]):
     const written = writeWorkspace(deps, async () => {
       const { memory } = await deps.memory.fold();
       const isOpen = ({ type, body }: DraftEvent): boolean => {
-        if (type !== "memory.promoted") return true;
-        const name = body as Omit<MemoryName, "owner"> & { owner?: string; origin: { seq: number } };
-        const there = memory.get(memoryId({ ...name, owner: name.owner ?? null }))?.origin;
+        const isProposal = type === "memory.proposed";
+        const asked = nameIn(body);
+        if (asked === null || (type !== "memory.promoted" && !isProposal)) return true;
+        const name = { ...asked, ...(body as { origin: { seq: number } }) };
+        const { proposals } = memory;
+        const one = isProposal ? proposals.get(asked, given.session) : memory.get(memoryId(asked));
+        const there = one?.origin;
         return there?.session !== given.session || there.seq < name.origin.seq;
       };
       return memoryDrafts(memory, given).filter(isOpen).slice(0, limit.appendRecordsMax);
@@ -111,28 +146,35 @@ interface NamedEntry {
 export async function mend(deps: Deps, session: SessionId, items: readonly NamedEntry[]): Promise<void> {
   const done = writeWorkspace(deps, async () => {
     const { memory } = await deps.memory.fold();
-    if (items.every(({ kind, key }) => memory.from(session, kind, key).length === 0)) return [];
+    if (items.every(({ kind, key }) => !hasEntries(memory, session, kind, key))) return [];
     const state = await deps.writer.current(session);
-    const events = [];
+    const events: DraftEvent[] = [];
     for (const { kind, key } of items) {
       const item = state.mind.items.get(itemKey(kind, key));
-      const stale = memory.from(session, kind, key).filter(({ origin }) => origin?.seq !== item?.seq);
-      if (stale.length === 0) continue;
+      const isStale = ({ origin }: MemoryRef): boolean => origin?.seq !== item?.seq;
+      const stale = memory.from(session, kind, key).filter(isStale);
+      const waiting = memory.proposals.from(session, kind, key).filter(isStale);
+      if (stale.length + waiting.length === 0) continue;
       const content = item === undefined ? undefined : await readContent(deps.store, session, item.seq);
       const { value, because } = (content ?? {}) as { value?: unknown; because?: string };
-      for (const name of stale) {
-        const gone =
-          item === undefined || isOver(item.status) || value === undefined || isTooLong(key, value);
-        if (gone) events.push(forgottenDraft(name, { by: "rule" }));
-        else {
-          const origin = { session, seq: item.seq };
-          const how = followedBy(name.by, because);
-          const { status } = item;
-          events.push(promotedDraft({ ...name, actor: undefined, value, origin, status, ...how }));
-        }
+      if (item === undefined || isOver(item.status) || value === undefined || isTooLong(key, value)) {
+        events.push(...stale.map((name) => forgottenDraft(name, { by: "rule" })));
+        events.push(...waiting.map((name) => rejectedDraft(name, { by: "rule" })));
+        continue;
+      }
+      const doubt = await doubtAt(deps, session, state, item.seq);
+      const { status } = item;
+      for (const name of new Map([...waiting, ...stale].map((one) => [memoryId(one), one])).values()) {
+        const how = followedBy(name.by, because);
+        const origin = { session, seq: item.seq };
+        const { scope, owner } = name;
+        const promotion = { scope, owner, kind, key, value, origin, status, ...how };
+        if (doubt === null) events.push(promotedDraft(promotion));
+        else if (!memory.proposals.isRejected(memoryId(name)) && memory.proposals.roomFor(session) > 0)
+          events.push(proposedDraft(promotion, doubt));
       }
     }
-    return events.slice(0, limit.appendRecordsMax);
+    return (await withoutRepeats(deps, memory, events)).slice(0, limit.appendRecordsMax);
   });
   // The main change is written, whether this succeeds or not; the item's next change corrects it.
   await done.catch(() => undefined);

@@ -16,24 +16,29 @@ import {
   isOver,
   isTooLong,
   Memory,
-  memoryId,
-  memoryScopes,
   memoryTypes,
-  nameIn,
   ownerIn,
   promotedDraft,
+} from "../../core/memory/memory.ts";
+import {
+  memoryId,
+  memoryScopes,
+  nameIn,
   type MemoryBy,
   type MemoryName,
   type MemoryRef,
   type MemoryScope,
   type Promotion,
-} from "../../core/memory/memory.ts";
+} from "../../core/memory/name.ts";
+import { proposalTypes, proposedDraft, type Doubt } from "../../core/memory/proposal.ts";
+import { present } from "../../core/present.ts";
 import { Relevance } from "../../core/memory/relevance.ts";
 import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
 import type { Also } from "../log/workspace-effects.ts";
 import { contentOf, readContent } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
+import { doubtAt } from "./item-trust.ts";
 import { ifDamaged, mend, ownersOf, principalOf } from "./memory-follow.ts";
 import type { WorkspaceHeadReader } from "../read/known-heads.ts";
 import { showAgent } from "./agents.ts";
@@ -45,6 +50,8 @@ export interface MemoryEntry extends MemoryRef {
   readonly value: unknown;
   readonly because: string | null;
   readonly erased: boolean;
+  /** It is not in memory yet: it waits for approval, since it may come from this. */
+  readonly pending?: Doubt;
 }
 
 export interface MemoryReader {
@@ -58,6 +65,8 @@ export interface MemoryReader {
     readonly headSeq: number;
   }>;
 }
+
+const readTypes: readonly string[] = [...memoryTypes, ...proposalTypes];
 
 /** Longer values are read when they are carried. */
 const keptValueCharsMax = 2_000;
@@ -93,7 +102,7 @@ export function makeMemoryReader(store: Store, workspace: WorkspaceHeadReader): 
     const range = [(contents ? indexedSeq : foldedSeq) + 1, headSeq] as const;
     for await (const page of readPages(store, store.workspace, range, { contents })) {
       for (const record of page) {
-        if (!memoryTypes.some((type) => type === record.type)) continue;
+        if (!readTypes.some((type) => type === record.type)) continue;
         const body = bodyOf(record);
         if (record.seq > foldedSeq) memory.apply({ ...record, body });
         if (contents) note({ ...record, body }, await textOf(store, record));
@@ -177,7 +186,8 @@ export async function readEntry({ store }: Pick<Deps, "store">, entry: MemoryRef
 
 function withContent(entry: MemoryRef, content: unknown): MemoryEntry {
   const { value = null, because = null } = (content ?? {}) as { value?: unknown; because?: string };
-  return { ...entry, value, because, erased: content === undefined };
+  const { doubt, ...ref } = entry as MemoryRef & { readonly doubt?: Doubt };
+  return { ...ref, value, because, erased: content === undefined, ...present({ pending: doubt }) };
 }
 
 /** Filters of `engine.memory`. */
@@ -246,6 +256,8 @@ export interface RememberOptions {
   readonly key: string;
   readonly value: unknown;
   readonly because?: string;
+  /** It waits for approval: for programs that pass on what a page or a model says. */
+  readonly propose?: boolean;
 }
 
 /** Adds an entry that comes from no session. */
@@ -259,7 +271,9 @@ export async function remember(deps: Deps, options: RememberOptions): Promise<Me
       hint: "pass a value, or forget the entry",
     });
   }
-  return promote(deps, async () => ({ ...name, value, because, by: "person" }));
+  const doubt: Doubt = { took: "caller" };
+  const how = options.propose === true ? ({ by: "tool", doubt } as const) : ({ by: "person" } as const);
+  return promote(deps, async () => ({ ...name, value, because, ...how }));
 }
 
 /** Without a session only the newest version of an agent says which further kinds there are. */
@@ -279,39 +293,47 @@ async function checkAgentKind(deps: Deps, { scope, owner, kind }: MemoryName): P
   );
 }
 
-/** Writes an entry, unless it exists already, word for word. */
-async function promote(deps: Deps, build: () => Promise<Promotion>): Promise<MemoryEntry> {
+/** With a doubt it becomes a proposal. */
+type Asked = Promotion & { readonly doubt?: Doubt | undefined };
+
+/** Writes an entry or a proposal, unless it exists already, word for word. */
+async function promote(deps: Deps, build: () => Promise<Asked>): Promise<MemoryEntry> {
   const { store, memory: reader } = deps;
-  let id = "";
-  const before = await writeOnce(deps, async () => {
-    const promotion = await build();
-    id = memoryId(promotion);
+  const find = async (asked: Asked): Promise<MemoryRef | undefined> => {
     const { memory } = await reader.fold();
-    const entry = memory.get(id);
-    checkFits(memory, promotion);
+    if (asked.doubt === undefined) return memory.get(memoryId(asked));
+    return memory.proposals.get(asked, asked.origin?.session);
+  };
+  let asked: Asked | null = null;
+  const before = await writeOnce(deps, async () => {
+    asked = await build();
+    const { memory } = await reader.fold();
+    if (asked.doubt === undefined) checkFits(memory, asked);
+    else checkProposal(memory, asked);
+    const entry = await find(asked);
     // After a lost answer this also finds what was written after all.
-    if (entry !== undefined && isSame(await readEntry({ store }, entry), promotion)) return [];
-    return [promotedDraft(promotion)];
+    if (entry !== undefined && isSame(await readEntry({ store }, entry), asked)) return [];
+    return [asked.doubt === undefined ? promotedDraft(asked) : proposedDraft(asked, asked.doubt)];
   });
   if (before !== null) return entryAt(deps, nameIn(bodyOf(before)), before.seq);
-  const entry = (await reader.fold()).memory.get(id);
+  const entry = asked === null ? undefined : await find(asked);
   if (entry === undefined) {
     throw new SkeinError("conflict", "the entry was forgotten by another writer", { hint: "retry" });
   }
   return readEntry(deps, entry);
 }
 
-/** The entry of a name at a position of the workspace's log, with what is left of its value. */
-async function entryAt(
+/** The entry or proposal of a name, at a position of the workspace's log, with what is left of its value. */
+export async function entryAt(
   { store }: Pick<Deps, "store">,
   name: MemoryName | null,
   toSeq: number,
 ): Promise<MemoryEntry> {
   const memory = new Memory();
-  const types = ["memory.promoted"];
+  const types = ["memory.promoted", "memory.proposed"];
   for await (const record of readRecords(store, store.workspace, [1, toSeq], { types }))
     memory.apply({ ...record, body: bodyOf(record) });
-  const entry = name === null ? undefined : memory.get(memoryId(name));
+  const entry = memory.proposals.at(toSeq) ?? (name === null ? undefined : memory.get(memoryId(name)));
   if (entry === undefined) throw new Error("invariant: what was written about was remembered");
   return readEntry({ store }, entry);
 }
@@ -324,17 +346,40 @@ const isSame = ({ origin, value, because, erased, by }: MemoryEntry, asked: Prom
   because === (asked.because ?? null) &&
   JSON.stringify(value) === JSON.stringify(asked.value);
 
-/** Refuses an entry without room in memory. */
-function checkFits(memory: Memory, promotion: Promotion): void {
-  const { kind, key, value } = promotion;
-  if (isTooLong(key, value)) {
-    throw new SkeinError("invalid", `${kind} ${quote(key)}: value: too long to be remembered`, {
-      hint: `a session carries at most ${limit.memoryTokensMax} tokens in all: shorten it`,
+/** Refuses a proposal that a person rejected, or without room in the queue. */
+function checkProposal(memory: Memory, asked: Asked): void {
+  const { kind, key, origin } = asked;
+  checkLength(asked);
+  if (memory.proposals.isRejected(memoryId(asked))) {
+    throw new SkeinError("refused", `a person rejected ${kind} ${quote(key)} as memory`, {
+      hint: 'only a person can still add it: "skein memory promote --approve", or "skein memory remember"',
     });
   }
+  const { proposals } = memory;
+  const session = origin?.session;
+  if (proposals.get(asked, session) !== undefined || proposals.roomFor(session) > 0) return;
+  const isOwn = proposals.size < limit.memoryPendingMax;
+  const most = isOwn ? limit.memoryPendingOfSessionMax : limit.memoryPendingMax;
+  throw new SkeinError(
+    "refused",
+    `${isOwn ? "a session" : "a workspace"} has at most ${most} memory entries that wait for approval`,
+    { hint: '"skein memory pending" lists them; approve or reject some' },
+  );
+}
+
+/** Refuses an entry without room in memory. */
+export function checkFits(memory: Memory, promotion: Promotion): void {
+  checkLength(promotion);
   if (memory.get(memoryId(promotion)) !== undefined || memory.size < limit.memoryMax) return;
   throw new SkeinError("refused", `a workspace has at most ${limit.memoryMax} memory entries`, {
     hint: '"skein memory forget" removes entries',
+  });
+}
+
+function checkLength({ kind, key, value }: Promotion): void {
+  if (!isTooLong(key, value)) return;
+  throw new SkeinError("invalid", `${kind} ${quote(key)}: value: too long to be remembered`, {
+    hint: `a session carries at most ${limit.memoryTokensMax} tokens in all: shorten it`,
   });
 }
 
@@ -442,6 +487,8 @@ export interface PromoteOptions {
   readonly scope: MemoryScope;
   /** Why it is worth remembering; defaults to the item's reason. */
   readonly because?: string;
+  /** Approves it at once if it may come from outside content; otherwise it then waits for approval. */
+  readonly approve?: boolean;
 }
 
 type MemoryQuery = PromoteOptions & { readonly kind: ItemKind; readonly key: string };
@@ -450,9 +497,12 @@ type MemoryQuery = PromoteOptions & { readonly kind: ItemKind; readonly key: str
 export async function promoteItem(deps: Deps, session: SessionId, asked: MemoryQuery): Promise<MemoryEntry> {
   checkScope("promote", asked.scope);
   checkKind("promote", asked.kind);
-  const build = async (): Promise<Promotion> => {
+  const build = async (): Promise<Asked> => {
     const state = await deps.writer.current(session);
-    return promotionOf(deps, session, state, { ...asked, by: "person" });
+    const found = await promotionOf(deps, session, state, { ...asked, by: "person" });
+    const doubt = await doubtAt(deps, session, state, found.origin?.seq ?? 0);
+    if (doubt === null) return found;
+    return asked.approve === true ? { ...found, approved: true } : { ...found, doubt };
   };
   const entry = await promote(deps, build);
   // The session may have moved on meanwhile.
@@ -500,15 +550,32 @@ async function promotionOf(
   return { scope, owner, kind, key, value, because: because ?? own, origin, status: item.status, by };
 }
 
-/** The records for the workspace's log when a model has one of its session's items remembered. */
-export const rememberBeside =
-  (deps: Deps, asked: MemoryQuery): Also =>
-  async ({ session, state }) => {
-    const promotion = await promotionOf(deps, session, state, { ...asked, by: "tool" });
+/** What a model has remembered: at once, or once a person approves. */
+export interface RememberEffects {
+  /** Null: at once. */
+  readonly doubt: Doubt | null;
+  /** The records for the workspace's log, in the append of the call's result. */
+  readonly also: Also;
+}
+
+export async function rememberBeside(
+  deps: Deps,
+  session: SessionId,
+  state: State,
+  asked: MemoryQuery,
+): Promise<RememberEffects> {
+  const item = state.mind.items.get(itemKey(asked.kind, asked.key));
+  const doubt = item === undefined ? null : await doubtAt(deps, session, state, item.seq);
+  const also: Also = async (change) => {
+    const found = await promotionOf(deps, change.session, change.state, { ...asked, by: "tool" });
+    const promotion = { ...found, actor: "tool:remember" };
     const { memory, ...head } = await deps.memory.fold();
-    checkFits(memory, promotion);
-    return { ...head, events: [promotedDraft({ ...promotion, actor: "tool:remember" })] };
+    if (doubt === null) checkFits(memory, promotion);
+    else checkProposal(memory, promotion);
+    return { ...head, events: [doubt === null ? promotedDraft(promotion) : proposedDraft(promotion, doubt)] };
   };
+  return { doubt, also };
+}
 
 /** What was erased with a forgotten entry, and what was not. */
 export interface MemoryErasure {

@@ -1,0 +1,54 @@
+/** Calls of an engine on the approval queue of memory. */
+import * as z from "zod";
+import * as answer from "./answer.ts";
+import * as field from "./field.ts";
+import { change, read } from "./operation.ts";
+
+const { because } = field;
+const proposal = field.Seq.describe("the number of the entry, from the list of those that wait");
+const gives = { scope: "read", what: "deciding, which gives the entry," } as const;
+
+export const engineMemory = {
+  "engine.pendingMemory": read("engine", "pendingMemory", {
+    title: "Show the memory that waits for approval",
+    words: "queue review proposals planted",
+    summary:
+      "Memory entries that wait for approval, the oldest first: each with its origin, and with the outside " +
+      "content that its turn took in.",
+    params: () => ({
+      after: field.Seq.describe("after this entry, from the page before").exactOptional(),
+      limit: z.int().min(1).max(200).describe("at most this many; by default 50").exactOptional(),
+    }),
+    answer: () =>
+      z.looseObject({
+        proposals: z.array(answer.PendingMemory()),
+        total: answer.Count,
+        full: answer.Flag,
+        after: answer.Count.nullable(),
+      }),
+    verb: { name: "memory pending" },
+  }),
+  "engine.approveMemory": change("engine", "approveMemory", {
+    title: "Approve a memory entry",
+    scope: "operate",
+    also: [gives],
+    summary:
+      "Approves a memory entry that waits, and returns it: later sessions start with it. The record names " +
+      "who approved it, and why.",
+    args: ["proposal"],
+    params: () => ({ proposal, because }),
+    answer: answer.MemoryEntry,
+    verb: { name: "memory approve" },
+  }),
+  "engine.rejectMemory": change("engine", "rejectMemory", {
+    title: "Reject a memory entry",
+    warning: "It is not proposed again.",
+    scope: "operate",
+    also: [gives],
+    summary: "Rejects a memory entry that waits, and returns it. It is not proposed again.",
+    args: ["proposal"],
+    params: () => ({ proposal, because }),
+    answer: answer.MemoryEntry,
+    verb: { name: "memory reject" },
+  }),
+};

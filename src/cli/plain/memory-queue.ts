@@ -1,0 +1,51 @@
+/** The approval queue of memory: pending, approve, reject. */
+import { doubtText } from "../../core/memory/proposal.ts";
+import { shortId } from "../../core/text/short-id.ts";
+import type { PendingMemory } from "../../runtime/workspace/memory-queue.ts";
+import { plain } from "../command/presentation.ts";
+import type { Screen } from "../command/screen.ts";
+import { ago } from "../format/moment.ts";
+import { cut, oneLine, plural } from "../format/text.ts";
+import { doneText, valueText } from "./memory.ts";
+
+export const memoryQueuePlain = [
+  plain("engine.pendingMemory", {
+    print(page, { out, nowMs }) {
+      const { proposals, total, full, after } = page;
+      const notes = [
+        ...(total === 0 ? ["nothing waits for approval"] : []),
+        ...(full ? ["the queue is full: nothing more is proposed until some are decided"] : []),
+        ...(after === null ? [] : [`${plural(total, "entry", "entries")} in all; more: --after ${after}`]),
+      ];
+      return { json: page, lines: proposals.flatMap((one) => pendingLines(one, out, nowMs)), notes };
+    },
+  }),
+  plain("engine.approveMemory", { print: (one) => ({ lines: [doneText(one, "remembered")] }) }),
+  plain("engine.rejectMemory", {
+    print: (one) => ({ lines: [`${doneText(one, "rejected")}; it is not proposed again`] }),
+  }),
+];
+
+/** The most of a value that is shown; `--json` has all. */
+const shownColumns = 400;
+
+function pendingLines(one: PendingMemory, { bold, dim }: Screen, nowMs: number): string[] {
+  const { seq, kind, key, scope, owner, origin, pending, because, replaces, at } = one;
+  const whose = owner === null ? `the ${scope}` : `${scope} ${owner}`;
+  const place = (position: number | undefined): string =>
+    origin === null || position === undefined ? "" : ` (${shortId(origin.session)}@${position})`;
+  const fields = {
+    for: whose,
+    value: valueText(one),
+    ...(because === null ? {} : { because }),
+    ...(replaces === null ? {} : { replaces: valueText(replaces) }),
+    from: origin === null ? "no session" : `${origin.session}@${origin.seq}, ${ago(at, nowMs)}`,
+    "may be": `${doubtText(pending)}${place(pending.seq)}`,
+  };
+  return [
+    `${bold(String(seq))}  ${kind} ${bold(oneLine(key))}`,
+    ...Object.entries(fields).map(
+      ([field, text]) => `    ${dim(field.padEnd(9))}${cut(oneLine(text), shownColumns)}`,
+    ),
+  ];
+}

@@ -1,0 +1,39 @@
+/** The engine's calls on the approval queue of memory. */
+import { checkCall } from "../../call/check.ts";
+import type { Deps } from "../deps.ts";
+import type {
+  DecideMemoryOptions,
+  PendingMemoryOptions,
+  PendingMemoryPage,
+} from "../workspace/memory-queue.ts";
+import type { MemoryEntry } from "../workspace/memory.ts";
+import { ProjectCalls } from "./project-calls.ts";
+
+/** The part of an engine that lists and decides what waits to be remembered. */
+export class MemoryCalls extends ProjectCalls {
+  readonly #deps: Deps;
+
+  /** @internal */
+  constructor(deps: Deps) {
+    super(deps);
+    this.#deps = deps;
+  }
+
+  /** Memory entries that wait for approval, the oldest first: from turns that took in outside content. */
+  async pendingMemory(options: PendingMemoryOptions = {}): Promise<PendingMemoryPage> {
+    checkCall("engine.pendingMemory", options);
+    return (await import("../workspace/memory-queue.ts")).pendingMemory(this.#deps, options);
+  }
+
+  /** Approves a memory entry that waits: later sessions start with it. */
+  async approveMemory(proposal: number, options: DecideMemoryOptions = {}): Promise<MemoryEntry> {
+    checkCall("engine.approveMemory", options, { proposal });
+    return (await import("../workspace/memory-queue.ts")).approveMemory(this.#deps, proposal, options);
+  }
+
+  /** Rejects a memory entry that waits. It is not proposed again. */
+  async rejectMemory(proposal: number, options: DecideMemoryOptions = {}): Promise<MemoryEntry> {
+    checkCall("engine.rejectMemory", options, { proposal });
+    return (await import("../workspace/memory-queue.ts")).rejectMemory(this.#deps, proposal, options);
+  }
+}

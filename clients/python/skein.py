@@ -467,6 +467,7 @@ class _AddAgentMemoryPromote(TypedDict):
 class AddAgentMemoryPromote(_AddAgentMemoryPromote, total=False):
     kinds: Sequence[str]
     keys: Sequence[str]
+    outside: Literal["approve", "promote"]
 
 
 class AddAgentMemoryCarry(TypedDict, total=False):
@@ -502,6 +503,15 @@ class AgentSummary(TypedDict):
     model: Optional[str]
 
 
+class _MemoryEntryPending(TypedDict):
+    took: str
+
+
+class MemoryEntryPending(_MemoryEntryPending, total=False):
+    tool: str
+    seq: int
+
+
 class _MemoryEntry(TypedDict):
     scope: str
     owner: Optional[str]
@@ -515,6 +525,7 @@ class _MemoryEntry(TypedDict):
 
 class MemoryEntry(_MemoryEntry, total=False):
     value: Any
+    pending: MemoryEntryPending
 
 
 class SetPolicyPolicyMatch(TypedDict, total=False):
@@ -744,6 +755,30 @@ class TicketRow(TypedDict):
     title: str
     status: str
     session: Optional[str]
+
+
+class _PendingMemory(TypedDict):
+    scope: str
+    owner: Optional[str]
+    kind: str
+    key: str
+    seq: int
+    at: int
+    because: Optional[str]
+    erased: bool
+    pending: MemoryEntryPending
+    replaces: Optional[MemoryEntry]
+
+
+class PendingMemory(_PendingMemory, total=False):
+    value: Any
+
+
+class PendingMemoryResult(TypedDict):
+    proposals: List[PendingMemory]
+    total: int
+    full: bool
+    after: Optional[int]
 
 
 class ProjectSummaryHead(TypedDict):
@@ -1583,6 +1618,15 @@ _OPERATIONS: Dict[str, _Operation] = {
         takes="json",
     ),
     "engine.tickets": _Operation("POST", "/v1/tickets",
+        takes="json",
+    ),
+    "engine.pendingMemory": _Operation("GET", "/v1/pending-memory",
+        takes="query",
+    ),
+    "engine.approveMemory": _Operation("POST", "/v1/approve-memory",
+        takes="json",
+    ),
+    "engine.rejectMemory": _Operation("POST", "/v1/reject-memory",
         takes="json",
     ),
     "engine.openProject": _Operation("POST", "/v1/open-project",
@@ -3254,6 +3298,7 @@ class Client(_ClientBase):
         value: Any,
         owner: Optional[str] = None,
         because: Optional[str] = None,
+        propose: Optional[bool] = None,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> MemoryEntry:
@@ -3267,6 +3312,7 @@ class Client(_ClientBase):
                 "key": key,
                 "value": value,
                 "because": because,
+                "propose": propose,
             },
             idempotency_key=idempotency_key,
             timeout=timeout,
@@ -3494,6 +3540,65 @@ class Client(_ClientBase):
             "engine.tickets",
             {
                 "plan": plan,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    def pending_memory(
+        self,
+        *,
+        after: Optional[int] = None,
+        limit: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> PendingMemoryResult:
+        """Memory entries that wait for approval, the oldest first: each with its origin, and with the
+        outside content that its turn took in.
+        """
+        return cast("PendingMemoryResult", self._call(
+            "engine.pendingMemory",
+            {
+                "after": after,
+                "limit": limit,
+            },
+            timeout=timeout,
+        ))
+
+    def approve_memory(
+        self,
+        proposal: int,
+        *,
+        because: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> MemoryEntry:
+        """Approves a memory entry that waits, and returns it: later sessions start with it. The record
+        names who approved it, and why.
+        """
+        return cast("MemoryEntry", self._call(
+            "engine.approveMemory",
+            {
+                "proposal": proposal,
+                "because": because,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    def reject_memory(
+        self,
+        proposal: int,
+        *,
+        because: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> MemoryEntry:
+        """Rejects a memory entry that waits, and returns it. It is not proposed again."""
+        return cast("MemoryEntry", self._call(
+            "engine.rejectMemory",
+            {
+                "proposal": proposal,
+                "because": because,
             },
             idempotency_key=idempotency_key,
             timeout=timeout,
@@ -4657,12 +4762,14 @@ class Session(_SessionBase):
         *,
         scope: Literal["agent", "user", "workspace"],
         because: Optional[str] = None,
+        approve: Optional[bool] = None,
         idempotency_key: Optional[str] = None,
         if_match: Optional[int] = None,
         timeout: Optional[float] = None,
     ) -> MemoryEntry:
         """Promotes an item to memory, for later sessions of the agent, the user or the workspace. Returns
-        it: it also needs the scope read.
+        it: it also needs the scope read. An item of a turn that took in outside content waits for
+        approval, unless approve is set, which needs the scope operate.
         """
         return cast("MemoryEntry", self._call(
             "session.promote",
@@ -4671,6 +4778,7 @@ class Session(_SessionBase):
                 "key": key,
                 "scope": scope,
                 "because": because,
+                "approve": approve,
             },
             idempotency_key=idempotency_key,
             if_match=if_match,
@@ -6108,6 +6216,7 @@ class AsyncClient(_AsyncClientBase):
         value: Any,
         owner: Optional[str] = None,
         because: Optional[str] = None,
+        propose: Optional[bool] = None,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> MemoryEntry:
@@ -6121,6 +6230,7 @@ class AsyncClient(_AsyncClientBase):
                 "key": key,
                 "value": value,
                 "because": because,
+                "propose": propose,
             },
             idempotency_key=idempotency_key,
             timeout=timeout,
@@ -6348,6 +6458,65 @@ class AsyncClient(_AsyncClientBase):
             "engine.tickets",
             {
                 "plan": plan,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    async def pending_memory(
+        self,
+        *,
+        after: Optional[int] = None,
+        limit: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> PendingMemoryResult:
+        """Memory entries that wait for approval, the oldest first: each with its origin, and with the
+        outside content that its turn took in.
+        """
+        return cast("PendingMemoryResult", await self._call(
+            "engine.pendingMemory",
+            {
+                "after": after,
+                "limit": limit,
+            },
+            timeout=timeout,
+        ))
+
+    async def approve_memory(
+        self,
+        proposal: int,
+        *,
+        because: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> MemoryEntry:
+        """Approves a memory entry that waits, and returns it: later sessions start with it. The record
+        names who approved it, and why.
+        """
+        return cast("MemoryEntry", await self._call(
+            "engine.approveMemory",
+            {
+                "proposal": proposal,
+                "because": because,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    async def reject_memory(
+        self,
+        proposal: int,
+        *,
+        because: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> MemoryEntry:
+        """Rejects a memory entry that waits, and returns it. It is not proposed again."""
+        return cast("MemoryEntry", await self._call(
+            "engine.rejectMemory",
+            {
+                "proposal": proposal,
+                "because": because,
             },
             idempotency_key=idempotency_key,
             timeout=timeout,
@@ -7511,12 +7680,14 @@ class AsyncSession(_AsyncSessionBase):
         *,
         scope: Literal["agent", "user", "workspace"],
         because: Optional[str] = None,
+        approve: Optional[bool] = None,
         idempotency_key: Optional[str] = None,
         if_match: Optional[int] = None,
         timeout: Optional[float] = None,
     ) -> MemoryEntry:
         """Promotes an item to memory, for later sessions of the agent, the user or the workspace. Returns
-        it: it also needs the scope read.
+        it: it also needs the scope read. An item of a turn that took in outside content waits for
+        approval, unless approve is set, which needs the scope operate.
         """
         return cast("MemoryEntry", await self._call(
             "session.promote",
@@ -7525,6 +7696,7 @@ class AsyncSession(_AsyncSessionBase):
                 "key": key,
                 "scope": scope,
                 "because": because,
+                "approve": approve,
             },
             idempotency_key=idempotency_key,
             if_match=if_match,

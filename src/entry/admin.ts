@@ -6,7 +6,7 @@ export type { TokenPrice } from "../core/budget/price.ts";
 export type { Policy, PolicyAction } from "../core/govern/policy.ts";
 export type { PrincipalId, TokenId } from "../core/ids.ts";
 export type { MemoryBy, MemoryName, MemoryRef, MemoryScope } from "../core/memory/name.ts";
-export type { Doubt, ProposalRef } from "../core/memory/proposal.ts";
+export type { Doubt } from "../core/memory/proposal.ts";
 export type { RunLimit } from "../core/trigger/schedule.ts";
 export type { TemplateRef } from "../core/trigger/template.ts";
 export type { TokenScope } from "../core/workspace/access-token.ts";
@@ -38,6 +38,12 @@ export type {
 } from "../runtime/transfer/history-original.ts";
 export type { ImportOptions, ImportReport } from "../runtime/transfer/import.ts";
 export type { MigrateOptions, MigrateReport } from "../runtime/transfer/migrate.ts";
+export type {
+  DecideMemoryOptions,
+  PendingMemory,
+  PendingMemoryOptions,
+  PendingMemoryPage,
+} from "../runtime/workspace/memory-queue.ts";
 export type { MigrateAllOptions, MigrateAllReport, MigrateProgress } from "../runtime/transfer/move-all.ts";
 export type { ModelReport } from "../runtime/transfer/move-model.ts";
 export type { CarriedCounts } from "../runtime/transfer/move-workspace.ts";

@@ -52,7 +52,7 @@ export interface ProposalRef extends MemoryRef {
 export const proposalTypes = ["memory.proposed", "memory.rejected"] as const;
 
 /** One session has one proposal for an entry: a newer one replaces it. */
-export const proposalId = (name: MemoryName, session: string | undefined): string =>
+const proposalId = (name: MemoryName, session: string | undefined): string =>
   `${memoryId(name)}\n${session ?? ""}`;
 
 /** The queue at a position of the workspace's log. */

@@ -120,7 +120,7 @@ async function turnDoubt(
   if (startedSeq === undefined) return { took: "input" };
   const key = `${session}@${startedSeq}`;
   const known = shared.turnOrigins.get(key);
-  if (known?.taken != null) return known.taken.at <= toSeq ? known.taken.doubt : null;
+  if (known !== undefined && known.taken !== null) return known.taken.at <= toSeq ? known.taken.doubt : null;
   if (known !== undefined && known.toSeq >= toSeq) return null;
   const taken = await firstTaken(store, session, known === undefined ? startedSeq : known.toSeq + 1, toSeq);
   shared.turnOrigins.set(key, { toSeq, taken });

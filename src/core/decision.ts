@@ -56,7 +56,9 @@ export const because = (reason: string | undefined): { reason: string } | undefi
 export function forbidden(state: State, command: LifecycleCommand, verb: string): Decision | null {
   const { status } = state.standing;
   if (mayIn(status, command)) return null;
-  return refuse("refused", `the session is ${status} and cannot ${verb}`, wayOut[status]);
+  const isLive = status !== "archived" && status !== "moved";
+  const hint = command === "archive" && isLive ? 'close it first: "skein close ID"' : wayOut[status];
+  return refuse("refused", `the session is ${status} and cannot ${verb}`, hint);
 }
 
 /** Converts dollars to nano-dollars; leaves the other amounts unchanged. */

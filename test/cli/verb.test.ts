@@ -145,6 +145,8 @@ suite("every verb answers in JSON", { concurrency: 4 }, () => {
     const skein = skeinIn(makeFolder());
     const id = await skein.open();
     const status = async () => (await skein.look("state", id))[0]!["status"];
+    const early = await skein.here("archive", id);
+    assert.match(early.stderr, /cannot be archived\n {2}hint: close it first: "skein close ID"/);
     await skein.json("suspend", id, "--reason", "wait");
     assert.equal(await status(), "suspended");
     await skein.json("activate", id);

@@ -90,6 +90,17 @@ suite("the packed package, installed in an empty folder", () => {
       await run(process.execPath, [...compiler, ...types, ...found, "program.ts", "others.ts"], app);
   });
 
+  test("runs the CommonJS program of docs/runtimes.md", async () => {
+    const page = { path: "docs/runtimes.md", text: readFileSync(join(root, "docs/runtimes.md"), "utf8") };
+    const program = blocksOf(page).find(({ marks }) => marks[0] === "js");
+    assert.ok(program, "docs/runtimes.md has no js block");
+    writeFileSync(
+      join(app, "program.cjs"),
+      `${program.code}\nconsole.log(typeof require("skein/client"));\n`,
+    );
+    assert.match(await run(process.execPath, ["program.cjs"], app), /object/);
+  });
+
   test("says its version", async () => {
     assert.match(
       await run(process.execPath, [bin, "--version"], app),

@@ -62,7 +62,7 @@ function summaryOf(given: KillReport): string {
     ["records there twice", given.duplicates],
     ["ms from a restart to the first write, median", medianOf(recoveriesMs).toFixed(0)],
     ["ms from a restart to the first write, worst", Math.max(0, ...recoveriesMs).toFixed(0)],
-    ["ms of the slowest write, outages included", given.slowestMs],
+    ["ms of the slowest write, outages included", `${given.slowest.ms} (${given.slowest.verb})`],
     ["problems", given.problems.length],
     ["seed", given.seed],
   ];

@@ -34,12 +34,17 @@ export type KillOrder =
 
 type WriteOrder = Extract<KillOrder, { do: "write" }>;
 
+export interface SlowWrite {
+  readonly verb: string;
+  readonly ms: number;
+}
+
 export interface WriterCounts {
   /** What the store answered, before anybody looked into it. */
   readonly outcomes: Readonly<Record<Outcome["kind"], number>>;
   /** What callers were told for good. */
   readonly refusals: Readonly<Record<string, number>>;
-  readonly slowestMs: number;
+  readonly slowest: SlowWrite;
 }
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -60,7 +65,7 @@ class Writer {
   #strangers: string[] = [];
   #count = 0;
   #beatAt = 0;
-  #slowestMs = 0;
+  #slowest: SlowWrite = { verb: "none", ms: 0 };
   stopped = false;
 
   constructor(engine: Engine, order: WriteOrder, workspace: string) {
@@ -72,7 +77,7 @@ class Writer {
   }
 
   get counts(): Omit<WriterCounts, "outcomes"> {
-    return { refusals: this.#refusals, slowestMs: Math.round(this.#slowestMs) };
+    return { refusals: this.#refusals, slowest: this.#slowest };
   }
 
   async run(): Promise<void> {
@@ -166,7 +171,8 @@ class Writer {
       this.#note(`no ${mark} ${error.code} ${JSON.stringify([error.message, error.hint ?? null])}`);
       return null;
     } finally {
-      this.#slowestMs = Math.max(this.#slowestMs, performance.now() - startedMs);
+      const ms = Math.round(performance.now() - startedMs);
+      if (ms > this.#slowest.ms) this.#slowest = { verb, ms };
     }
   }
 

@@ -12,7 +12,7 @@ import { audit, type Audit } from "../crash/audit.ts";
 import { startChild, type Child } from "../crash/child.ts";
 import { Ledger } from "../crash/ledger.ts";
 import { makeRandom } from "../crash/random.ts";
-import type { KillOrder, WriterCounts } from "./kill-writer.ts";
+import type { KillOrder, SlowWrite, WriterCounts } from "./kill-writer.ts";
 import { startProxy, type Proxy } from "./proxy.ts";
 import { startPostgres, type Postgres } from "./server.ts";
 
@@ -45,7 +45,7 @@ export interface KillReport extends Audit {
   /** From the moment the server took connections to the first write of each process after it. */
   readonly recoveriesMs: readonly number[];
   /** How long any single write took at most. */
-  readonly slowestMs: number;
+  readonly slowest: SlowWrite;
   readonly auditMs: number;
 }
 
@@ -201,10 +201,10 @@ const lastWords = async (writers: readonly Writer[]): Promise<string> => {
 async function endAll(
   writers: readonly Writer[],
   problems: string[],
-): Promise<Pick<KillReport, "outcomes" | "refusals" | "slowestMs">> {
+): Promise<Pick<KillReport, "outcomes" | "refusals" | "slowest">> {
   const outcomes: Record<string, number> = {};
   const refusals: Record<string, number> = {};
-  let slowestMs = 0;
+  let slowest: SlowWrite = { verb: "none", ms: 0 };
   for (const writer of writers) writer.tell("stop");
   const over = new AbortController();
   const late = sleep(endMsMax, "late" as const, { signal: over.signal }).catch(() => "late" as const);
@@ -215,10 +215,10 @@ async function endAll(
     else if (ended.code !== 0) problems.push(`${name} ended with ${ended.code}: ${ended.stderr}`);
     add(outcomes, writer.counts?.outcomes);
     add(refusals, writer.counts?.refusals);
-    slowestMs = Math.max(slowestMs, writer.counts?.slowestMs ?? 0);
+    if ((writer.counts?.slowest.ms ?? 0) > slowest.ms) slowest = writer.counts?.slowest ?? slowest;
   }
   over.abort();
-  return { outcomes: outcomes as WriterCounts["outcomes"], refusals, slowestMs };
+  return { outcomes: outcomes as WriterCounts["outcomes"], refusals, slowest };
 }
 
 function add(sums: Record<string, number>, counts: Readonly<Record<string, number>> = {}): void {

@@ -149,6 +149,28 @@ test("a deleted session disappears at once, also while the list is held", async 
   assert.deepEqual(shown(list), [3, 1]);
 });
 
+test("a read that began before a session was deleted does not bring it back", async () => {
+  const { read, rows } = server(3);
+  const [begun, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let isSlow = false;
+  const list = sessionList(filter(), async (asked) => {
+    const page = await read(asked);
+    if (!isSlow) return page;
+    begun.resolve();
+    await answer.promise;
+    return page;
+  });
+  await list.readHead();
+  isSlow = true;
+  const catching = list.catchUp(0);
+  await begun.promise;
+  rows.delete(idOf(2));
+  list.remove(idOf(2));
+  answer.resolve();
+  await catching;
+  assert.deepEqual(shown(list), [3, 1]);
+});
+
 test("a session deleted during a disconnect disappears when the list is read again", async () => {
   const { read, rows, change } = server(250);
   const list = sessionList(filter(), read);

@@ -70,6 +70,8 @@ const empty: SessionListing = {
 export function sessionList(filter: Filter, read: Read): SessionList {
   const listing = cell<SessionListing>(empty);
   const known = new Map<string, SessionListRow>();
+  /** Deleted while a read was under way that may still bring them. Ids are never used again. */
+  const removed = new Set<string>();
   const asked = askedOf(filter);
   const compare = comparing(filter);
   let cursor: string | null = null;
@@ -87,6 +89,7 @@ export function sessionList(filter: Filter, read: Read): SessionList {
 
   function take(rows: readonly SessionListRow[]): void {
     for (const row of rows) {
+      if (removed.has(row.session)) continue;
       // An earlier read may arrive later.
       const before = known.get(row.session);
       if (before === undefined || before.headSeq <= row.headSeq) known.set(row.session, row);
@@ -194,6 +197,8 @@ export function sessionList(filter: Filter, read: Read): SessionList {
       }, false);
     },
     remove(session) {
+      removed.add(session);
+      if (removed.size > rowsMax) removed.delete([...removed.keys()][0] ?? "");
       if (known.delete(session)) show();
     },
     hold(held) {

@@ -135,6 +135,7 @@ export const Item = once(() =>
     value: Json.optional(),
     because: MaybeText,
     status: MaybeText,
+    pinned: Flag.optional(),
     seq: Seq,
     at: Millis,
     erased: Flag,

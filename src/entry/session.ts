@@ -52,7 +52,7 @@ export type {
 } from "../runtime/branch/diff.ts";
 export type { MergeConflict, MergeSide } from "../runtime/branch/merge.ts";
 export type { FilesRestored } from "../runtime/branch/rewind-files.ts";
-export type { RecordOptions } from "../runtime/workspace/item-kind.ts";
+export type { RecordOptions } from "../runtime/context/record.ts";
 export type { ContextTier, LeftOut } from "../runtime/context/context-tiers.ts";
 export type { RenderedContext } from "../runtime/context/context-view.ts";
 export type { MessageContract } from "../runtime/message/contract.ts";

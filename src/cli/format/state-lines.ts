@@ -142,10 +142,11 @@ function paintStatus(out: Screen, status: string): (text: string) => string {
 }
 
 export function itemLines(items: readonly SessionItem[], out: Screen): string[] {
-  const shown = items.slice(0, rowsMax).map((item) => {
-    const { kind, key, status, because, erased, seq } = item;
+  const pinnedFirst = items.toSorted((a, b) => Number(b.pinned ?? 0) - Number(a.pinned ?? 0));
+  const shown = pinnedFirst.slice(0, rowsMax).map((item) => {
+    const { kind, key, status, because, erased, seq, pinned } = item;
     const value = erased ? "(erased)" : oneLine(plain(item.value));
-    const name = `${oneLine(key)}${status === null ? "" : ` (${status})`}`;
+    const name = `${oneLine(key)}${status === null ? "" : ` (${status})`}${pinned ? " (pinned)" : ""}`;
     const reason = because === null ? "" : `, because ${oneLine(because)}`;
     const room = out.columns === null ? Infinity : Math.max(20, out.columns - 12);
     return `  ${cut(`${kind.padEnd(9)} ${name} = ${value}${reason}`, room)}  ${out.dim(`at ${seq}`)}`;

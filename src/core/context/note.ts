@@ -10,13 +10,23 @@ import { retrievedText } from "./retrieved.ts";
 import { boundaryOf, field, type ContextSource } from "./source.ts";
 import { gap, share, textOf } from "./text.ts";
 
+/** What the documents that were loaded since the plan take by now. */
+export interface LateDocuments {
+  lateTokens: number;
+}
+
 /** Null for events that a context does not show. */
-type Note<T extends SessionEventType> = (event: EventOf<T>, source: ContextSource) => string | null;
+type Note<T extends SessionEventType> = (
+  event: EventOf<T>,
+  source: ContextSource,
+  late: LateDocuments,
+) => string | null;
 
 export const notes = {
   "item.recorded": (event, source) => {
     const { kind, key, status = null, confidence } = event.body;
     if (event.cause !== null || isAtBoundary(source, event.seq)) return null;
+    if (event.seq <= (source.plan?.body.itemsToSeq ?? 0)) return null;
     const item = { kind, key, status, ...present({ confidence }) };
     return `[recorded meanwhile: ${itemText(item, event.content)}]`;
   },
@@ -37,12 +47,15 @@ export const notes = {
     if (source.plan !== undefined && seq < source.plan.seq) return null;
     return `[not pinned any more: ${body.kind} ${body.key}]`;
   },
-  "document.loaded": (event, source) => {
+  "document.loaded": (event, source, late) => {
     const { kind, digest } = event.body;
     const known = source.state.mind.documents.get(digest);
     if (source.plan !== undefined) {
       const isShown = event.seq < source.plan.seq || known?.seq !== event.seq;
-      return isShown ? null : lateDocument(event, source.plan);
+      if (isShown) return null;
+      const { words, tokens } = lateDocument(event, source.plan, late.lateTokens);
+      late.lateTokens += tokens;
+      return words;
     }
     if (isEarly(source.state, event) || known?.seq !== event.seq) return null;
     return documentText(event, { seq: event.seq, kind }, share.documentCharsMax);

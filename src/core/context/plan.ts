@@ -40,12 +40,16 @@ export const needsPlan = ({ standing }: Pick<State, "standing">, renderer: numbe
 export interface PlanInput extends Planning {
   readonly renderer: number;
   readonly count: CountTokens;
+  /** A count that is closer and takes longer, for documents. */
+  readonly measure?: CountTokens;
   readonly instructionTokens: number;
   readonly pinned: readonly PlannedItem[];
   /** Items that are not pinned and that the transcript does not show. */
   readonly items: readonly PlannedItem[];
   /** More items, too many to read. */
   readonly unread: number;
+  /** Items recorded up to here are planned; later ones stand in the transcript. */
+  readonly itemsToSeq: number;
   readonly memory: readonly PlannedMemory[];
   readonly documents: readonly PlannedDocument[];
   /** Null: the context does not begin with one. */
@@ -64,7 +68,12 @@ export function planContext(input: PlanInput): PlanDraft {
   rooms.use("items", items.usedTokens);
   const memory = planMemory(input.memory, count, rooms.roomOf("memory"));
   rooms.use("memory", memory.usedTokens);
-  const documents = planDocuments(input.documents, { roomTokens: rooms.roomOf("documents"), count, query });
+  const documents = planDocuments(input.documents, {
+    roomTokens: rooms.roomOf("documents"),
+    count,
+    measure: input.measure ?? count,
+    query,
+  });
   rooms.use("documents", documents.usedTokens);
   rooms.use("summary", input.summary === null ? 0 : count(input.summary));
   const unlisted = input.unread + input.items.length - items.shown.length - items.listed.length;
@@ -76,6 +85,7 @@ export function planContext(input: PlanInput): PlanDraft {
       shown: input.pinned.length + items.shown.length,
       ...(items.listed.length === 0 ? {} : { listed: items.listed.length }),
       ...(unlisted === 0 ? {} : { left: unlisted }),
+      itemsToSeq: input.itemsToSeq,
     },
     choice: {
       pinned: rangesOf(input.pinned.map(({ seq }) => seq)),

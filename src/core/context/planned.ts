@@ -1,5 +1,4 @@
 /** What a plan chose, as parts: documents and memory, then pinned items, the summary and the other items. */
-import { excerptText, documentExcerpt } from "../rank/excerpt.ts";
 import type { EventOf, SessionLogEvent } from "../event.ts";
 import { defaultStatus } from "../item/kind.ts";
 import { present } from "../present.ts";
@@ -7,11 +6,12 @@ import type { ItemRef } from "../state.ts";
 import { text } from "./block.ts";
 import { summaryBlocks } from "./boundary.ts";
 import { renderFront, say } from "./frame.ts";
-import { readOnWith } from "./plan-documents.ts";
+import { documentWords, fitDocument, type PlannedDocument } from "./plan-documents.ts";
 import { keyText, pinText } from "./plan-items.ts";
 import { memoryLine } from "./plan-memory.ts";
 import { boundaryOf, field, put, type ContextSource, type LoggedPlan, type Sheet } from "./source.ts";
-import { gap, share } from "./text.ts";
+import { gap } from "./text.ts";
+import { roughTokens } from "./token-count.ts";
 
 type Spans = readonly (readonly [number, number])[];
 
@@ -21,10 +21,11 @@ export function renderPlanned(source: ContextSource, plan: LoggedPlan, sheet: Sh
   for (const chosen of plan.choice.memory ?? []) renderMemory(source, sheet, chosen);
   const overlay = boundaryOf(source);
   renderPinned(source, plan, sheet);
-  if (overlay === null) return;
-  const range = [overlay.fromSeq, overlay.toSeq] as const;
-  const summary = ["summary", `compaction (${overlay.strategy})`] as const;
-  put(sheet, { part: "message", role: "user", content: summaryBlocks(source, overlay) }, summary, range);
+  const range = overlay === null ? ([1, plan.seq] as const) : ([overlay.fromSeq, overlay.toSeq] as const);
+  if (overlay !== null) {
+    const why = ["summary", `compaction (${overlay.strategy})`] as const;
+    put(sheet, { part: "message", role: "user", content: summaryBlocks(source, overlay) }, why, range);
+  }
   const items = itemsText(source, plan);
   if (items === null) return;
   const why = ["items", "items, the most important first to fit"] as const;
@@ -32,45 +33,45 @@ export function renderPlanned(source: ContextSource, plan: LoggedPlan, sheet: Sh
 }
 
 function renderDocument(source: ContextSource, sheet: Sheet, seq: number, ranges: Spans | null): void {
-  const event = source.events.get(seq);
-  const kind = event?.type === "document.loaded" ? event.body.kind : "file";
-  const { name, said, path } = documentOf(event, kind);
-  const words = said === null ? null : wordsOf(said, ranges, { path, readOn: readOnWith(seq) });
-  const shown = words === null ? gap(`a document (${kind})`) : `Document ${name}:\n\n${words}`;
+  const { text: said, ...document } = documentOf(source.events.get(seq), seq);
+  const { kind } = document;
   const why = kind === "agents-md" ? "a project's instructions" : `a document (${kind})`;
-  const part = ranges === null ? "" : ", sections of it";
-  say(sheet, shown, ["document", `${why}${part}`], seq);
+  if (said === null) return say(sheet, gap(`a document (${kind})`), ["document", `${why}, erased`], seq);
+  const part = ranges === null ? "" : ranges.length === 0 ? ", its name" : ", sections of it";
+  say(sheet, documentWords({ ...document, text: said }, ranges), ["document", `${why}${part}`], seq);
 }
 
-const wordsOf = (
-  said: string,
-  ranges: Spans | null,
-  options: { readonly path: string | null; readonly readOn: string },
-): string => (ranges === null ? said : excerptText(said, ranges, options));
-
-/** A document that was loaded after the plan: as much as the plan left over, and never less than before. */
-export function lateDocument(event: EventOf<"document.loaded">, { body }: LoggedPlan): string {
-  const { kind } = event.body;
-  const { name, said, path } = documentOf(event, kind);
-  if (said === null) return gap(`a document (${kind})`);
+/**
+ * A document that was loaded after the plan, and its tokens. All such documents together have what the plan
+ * left over of their tier, and a little without that. Counts of `roughTokens` are part of the renderer here.
+ */
+export function lateDocument(
+  event: EventOf<"document.loaded">,
+  { body }: LoggedPlan,
+  lateTokens: number,
+): { readonly words: string; readonly tokens: number } {
+  const document = documentOf(event, event.seq);
+  const { text: said } = document;
+  if (said === null) return { words: gap(`a document (${document.kind})`), tokens: 0 };
   const tier = body.tiers.find((one) => one.tier === "documents");
-  const left = tier === undefined ? 0 : Math.max(0, tier.roomTokens - tier.usedTokens);
-  const charsMax = Math.max(share.documentCharsMax, left * lateCharsPerToken);
-  const { text: shown } = documentExcerpt(said, charsMax, "", { path, readOn: readOnWith(event.seq) });
-  return `Document ${name}:\n\n${shown}`;
+  const left = tier === undefined ? 0 : tier.roomTokens - tier.usedTokens;
+  const roomTokens = Math.max(0, Math.max(left, lateTokensMin) - lateTokens);
+  const options = { roomTokens, count: roughTokens, measure: roughTokens, query: "" };
+  const { ranges, tokens } = fitDocument(document, options);
+  return { words: documentWords({ ...document, text: said }, ranges), tokens };
 }
 
-const lateCharsPerToken = 3;
+const lateTokensMin = 800;
 
-function documentOf(
-  event: SessionLogEvent | undefined,
-  kind: string,
-): { readonly name: string; readonly path: string | null; readonly said: string | null } {
-  const said = field(event?.content, "text");
-  const given = field(event?.content, "path");
-  const path = typeof given === "string" ? given : null;
-  const name = path === null ? kind : `${path} (${kind})`;
-  return { name, path, said: typeof said === "string" ? said.toWellFormed() : null };
+function documentOf(event: SessionLogEvent | undefined, seq: number): PlannedDocument {
+  const kind = event?.type === "document.loaded" ? event.body.kind : "file";
+  const [said, path] = [field(event?.content, "text"), field(event?.content, "path")];
+  return {
+    seq,
+    kind,
+    path: typeof path === "string" ? path : null,
+    text: typeof said === "string" ? said.toWellFormed() : null,
+  };
 }
 
 function renderMemory(

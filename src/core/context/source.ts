@@ -146,7 +146,8 @@ export function frontToolsSeq({ state, transcript }: Pick<ContextSource, "state"
   return isSettled ? first : 0;
 }
 
-const isStep = (event: SessionLogEvent): boolean =>
+/** A request that sent the context, not one for a summary. */
+export const isStep = (event: SessionLogEvent): boolean =>
   event.type === "model.requested" && event.body.purpose !== "compaction";
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

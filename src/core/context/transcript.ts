@@ -7,7 +7,7 @@ import type { SessionEventType } from "../catalog.ts";
 import type { EventOf, SessionLogEvent } from "../event.ts";
 import type { ModelBlock, UserBlock } from "./part.ts";
 import { metadataOf, spoken, text, userBlocks, withoutLooseReasoning } from "./block.ts";
-import { notes } from "./note.ts";
+import { notes, type LateDocuments } from "./note.ts";
 import { resultBlock, resultText, type ContextCall } from "./result.ts";
 import { reasonOf } from "./retrieved.ts";
 import {
@@ -40,7 +40,7 @@ interface UnsentEvents {
 }
 
 /** A transcript that is read so far; it can be read on, and ended at any place. */
-export interface TranscriptReading {
+export interface TranscriptReading extends LateDocuments {
   source: ContextSource;
   /** Since renderer 2: shows the text of an interrupted call. */
   readonly showsInterrupted: boolean;
@@ -81,6 +81,7 @@ export function beginTranscript(
   return {
     source,
     showsInterrupted,
+    lateTokens: 0,
     interrupted: null,
     sheet,
     isPruned: pruning(source),
@@ -197,10 +198,12 @@ function read(reading: TranscriptReading, event: SessionLogEvent): void {
   // The tables are keyed by the event's own type, which TypeScript cannot follow through the index.
   const reader = (readers as Readonly<Record<string, Reader<SessionEventType>>>)[event.type];
   const note = (
-    notes as Readonly<Record<string, (event: SessionLogEvent, source: ContextSource) => string | null>>
+    notes as Readonly<
+      Record<string, (event: SessionLogEvent, source: ContextSource, late: LateDocuments) => string | null>
+    >
   )[event.type];
   reader?.(reading, event);
-  const words = note?.(event, reading.source) ?? null;
+  const words = note?.(event, reading.source, reading) ?? null;
   if (words !== null) say(reading, [text(words)], event.seq);
 }
 

@@ -17,6 +17,13 @@ export interface CarriedMemory {
   readonly off?: true;
 }
 
+/** The tokens of all pins with a new or changed one, those before it, and what the context has for them. */
+export interface PinnedRoom {
+  readonly tokens: number;
+  readonly tokensBefore: number;
+  readonly roomTokens: number;
+}
+
 export type ItemCommand =
   | {
       readonly do: "record";
@@ -27,6 +34,8 @@ export type ItemCommand =
       readonly status?: ItemStatus;
       readonly confidence?: number;
       readonly evidence?: readonly string[];
+      /** For a pinned item: what all pins take with the new value. */
+      readonly pinned?: PinnedRoom;
     }
   | { readonly do: "retract"; readonly kind: ItemKind; readonly key: string; readonly because?: string }
   | {
@@ -34,8 +43,7 @@ export type ItemCommand =
       readonly kind: ItemKind;
       readonly key: string;
       readonly because?: string;
-      /** The tokens of all pins with this one, and what the context has for them. */
-      readonly pinned?: { readonly tokens: number; readonly roomTokens: number };
+      readonly pinned?: PinnedRoom;
     }
   | { readonly do: "unpin"; readonly kind: ItemKind; readonly key: string; readonly because?: string }
   /** Without a value the key is removed. */

@@ -9,7 +9,7 @@ import {
   refuse,
 } from "../decision.ts";
 import { present } from "../present.ts";
-import type { CarriedMemory, ItemCommand } from "./commands.ts";
+import type { CarriedMemory, ItemCommand, PinnedRoom } from "./commands.ts";
 import { itemKey } from "./fold.ts";
 import { defaultStatus, isUncertainKind, statusesOf } from "./kind.ts";
 import { quote } from "../ids.ts";
@@ -18,7 +18,7 @@ import { count } from "../text/number-format.ts";
 import { inTurn } from "../turn/drafts.ts";
 
 export const itemDecisions: Decisions<ItemCommand["do"]> = {
-  record: (state, { kind, key, value, because: why, status, confidence, evidence }) => {
+  record: (state, { kind, key, value, because: why, status, confidence, evidence, pinned }) => {
     const { items } = state.mind;
     if (!items.has(itemKey(kind, key)) && items.size >= limit.itemsMax) {
       return refuse(
@@ -31,6 +31,7 @@ export const itemDecisions: Decisions<ItemCommand["do"]> = {
       return refuse("invalid", `${kind} "${key}": value: missing`, "give a value, or retract the item");
     const mistake = statusMistake(kind, status) ?? uncertainMistake(kind, confidence, evidence);
     if (mistake !== null) return mistake;
+    if (isOverPins(pinned)) return pinOver(`record: ${kind} "${key}" is pinned`, pinned);
     const body = present({ kind, key, status: status ?? defaultStatus(kind) ?? undefined, confidence });
     const content = present({ value, because: why, evidence: evidence && [...evidence] });
     return (
@@ -55,7 +56,7 @@ export const itemDecisions: Decisions<ItemCommand["do"]> = {
     const item = state.mind.items.get(itemKey(kind, key));
     if (item === undefined)
       return refuse("not-found", `there is no ${kind} "${key}" to pin`, "record it first");
-    if (pinned !== undefined && pinned.tokens > pinned.roomTokens) return pinOver(`${kind} "${key}"`, pinned);
+    if (isOverPins(pinned)) return pinOver(`pin: ${kind} "${key}"`, pinned);
     const content = why === undefined ? undefined : { because: why };
     return (
       forbidden(state, "write", `pin a ${kind}`) ??
@@ -64,7 +65,7 @@ export const itemDecisions: Decisions<ItemCommand["do"]> = {
   },
   unpin: (state, { kind, key, because: why }) => {
     if (!state.mind.pins.has(itemKey(kind, key)))
-      return refuse("not-found", `the ${kind} "${key}" is not pinned`, '"skein state ID" lists the items');
+      return refuse("not-found", `the ${kind} "${key}" is not pinned`, '"skein state ID" shows which are');
     const content = why === undefined ? undefined : { because: why };
     return (
       forbidden(state, "write", `unpin a ${kind}`) ??
@@ -87,10 +88,14 @@ export const itemDecisions: Decisions<ItemCommand["do"]> = {
   },
 };
 
-const pinOver = (which: string, { tokens, roomTokens }: { tokens: number; roomTokens: number }): Decision =>
+/** A smaller value is always taken: after a move to a smaller window it is one way out. */
+const isOverPins = (pinned: PinnedRoom | undefined): pinned is PinnedRoom =>
+  pinned !== undefined && pinned.tokens > pinned.roomTokens && pinned.tokens > pinned.tokensBefore;
+
+const pinOver = (which: string, { tokens, roomTokens }: PinnedRoom): Decision =>
   refuse(
     "refused",
-    `pin: ${which}: expected pinned items of at most ${count(roomTokens)} tokens, got ${count(tokens)}`,
+    `${which}: expected pinned items of at most ${count(roomTokens)} tokens, got ${count(tokens)}`,
     "unpin another item, shorten the value, or give the agent a larger context.shares.pinned",
   );
 

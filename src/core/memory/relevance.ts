@@ -18,6 +18,8 @@ export interface RelevanceHit {
   readonly words: readonly string[];
   /** Whether the key contains one of them. */
   readonly inKey: boolean;
+  /** The score of the best word that the key contains. */
+  readonly keyScore: number;
 }
 
 const fields = ["key", "value", "because"] as const;
@@ -122,26 +124,27 @@ export class Relevance {
       .slice(0, askedMax);
     const found = new Map<
       string,
-      { score: number; inKey: boolean; words: { word: string; score: number }[] }
+      { score: number; keyScore: number; words: { word: string; score: number }[] }
     >();
     for (const { word, having, rarity } of asked) {
       for (const [id, slot] of having) {
         const known = found.get(id);
         if (known === undefined && !may(id)) continue;
         const score = rarity * saturated(this.#frequency(word, slot));
-        const inKey = (slot.counts.get(word)?.key ?? 0) > 0;
-        if (known === undefined) found.set(id, { score, inKey, words: [{ word, score }] });
+        const keyScore = (slot.counts.get(word)?.key ?? 0) > 0 ? score : 0;
+        if (known === undefined) found.set(id, { score, keyScore, words: [{ word, score }] });
         else {
           known.score += score;
-          known.inKey ||= inKey;
+          known.keyScore = Math.max(known.keyScore, keyScore);
           known.words.push({ word, score });
         }
       }
     }
-    return [...found].map(([id, { score, inKey, words }]) => ({
+    return [...found].map(([id, { score, keyScore, words }]) => ({
       id,
       score,
-      inKey,
+      inKey: keyScore > 0,
+      keyScore,
       words: words.toSorted((a, b) => b.score - a.score).map(({ word }) => forms.get(word) ?? word),
     }));
   }

@@ -98,6 +98,8 @@ export const turnEvents = {
       shown: Count,
       listed: Count.optional(),
       left: Count.optional(),
+      /** Items recorded up to here stand in the plan's tiers, and not in the transcript. */
+      itemsToSeq: Seq.optional(),
     }),
     content: PlanChoice,
     summary: ({ windowTokens, shown, listed = 0, left = 0 }) =>
@@ -112,6 +114,7 @@ export const turnEvents = {
         shown: 1,
         listed: 1,
         left: 1,
+        itemsToSeq: 6,
       },
       content: {
         pinned: [[3, 3]],

@@ -84,9 +84,11 @@ async function leftOutOf(
     if (ranges === null) continue;
     const content = (await readOne(deps, session, seq))?.content;
     const [path, text] = [field(content, "path"), field(content, "text")];
-    const whole = typeof text === "string" ? text.length : 0;
     const shown = ranges.reduce((sum, [from, to]) => sum + Math.max(0, to - from), 0);
-    const why = `over the share: ${count(shown)} of ${count(whole)} characters shown`;
+    const why =
+      typeof text === "string"
+        ? `over the share: ${count(shown)} of ${count(text.length)} characters shown`
+        : "its text was erased";
     documents.push({ name: typeof path === "string" ? path : "a document", seq, why });
   }
   const memory: LeftOut[] = [];

@@ -67,7 +67,8 @@ export async function retrieve(
 ): Promise<RetrievedBody | null> {
   const renderer = state.standing.renderer ?? rendererNow;
   if (inputs.length === 0 || renderer < 2) return null;
-  if (boundaryOf({ state }) === null && state.mind.documents.size === 0) return null;
+  const { items, documents } = state.mind;
+  if (boundaryOf({ state }) === null && documents.size + items.size === 0) return null;
   await freshen(deps, session);
   const seqs = inputs.map(([seq]) => seq);
   const query = await queryOf(deps, session, seqs);
@@ -154,12 +155,18 @@ async function shownText(deps: Deps, session: SessionId, state: State, settings:
   return texts.join("\n");
 }
 
-/** Items from before the last compaction: it may have left them out. */
+/** Items that the plan could have shown: where it left some out, they are ranked. */
 async function leftOutItems(ranking: Ranking): Promise<Found[]> {
   const { deps, session, state, query } = ranking;
-  const boundary = boundaryOf({ state });
-  if (boundary === null) return [];
-  const items = new Map([...state.mind.items.entries()].filter(([, { seq }]) => seq <= boundary.seq));
+  const planSeq = state.standing.plan;
+  const plan = planSeq === null ? undefined : await readOne(deps, session, planSeq);
+  const {
+    listed = 0,
+    left = 0,
+    itemsToSeq = boundaryOf({ state })?.seq ?? 0,
+  } = plan?.type === "context.planned" ? plan.body : { listed: 1 };
+  if (listed + left === 0) return [];
+  const items = new Map([...state.mind.items.entries()].filter(([, { seq }]) => seq <= itemsToSeq));
   if (items.size === 0) return [];
   const read = async (seq: number): Promise<ItemWords | null> => {
     const event = await readOne(deps, session, seq);

@@ -34,7 +34,7 @@ import { forkSession, type ForkPlace } from "../branch/fork.ts";
 import { guardedGrant } from "../govern/rules.ts";
 import type { Handoff, HandoffOptions } from "../branch/handoff.ts";
 import { takeLease, type SessionLease } from "../turn/lease.ts";
-import { recordItem, type RecordOptions } from "../workspace/item-kind.ts";
+import { recordItem, type RecordOptions } from "../context/record.ts";
 import { promoteItem, type MemoryEntry, type PromoteOptions } from "../workspace/memory.ts";
 import type { MergeOptions, MergeReport } from "../branch/merge.ts";
 import type { MigrateOptions, MigrateReport } from "../transfer/migrate.ts";

@@ -30,6 +30,8 @@ export interface ContextWorld {
   readonly world: { readonly digest: Digest };
   /** Saves reading what every step shows. */
   readonly cache?: EventCache;
+  /** Counts tokens; without it they are estimated. */
+  readonly tokenizer?: { readonly counter: () => Promise<(text: string) => number> };
 }
 
 /**

@@ -95,6 +95,8 @@ export interface SessionItem {
   readonly confidence?: number;
   /** What speaks for a hypothesis or a finding. */
   readonly evidence?: readonly string[];
+  /** Every context shows it in full. */
+  readonly pinned?: true;
   readonly seq: number;
   readonly at: number;
   readonly erased: boolean;
@@ -105,7 +107,11 @@ export const readItems = (
   session: LogId,
   { mind }: State,
   read: ReadSaid = (seq) => readSaid(store, session, seq),
-): Promise<SessionItem[]> => sideBySide([...mind.items.values()], (ref) => readItem(session, ref, read));
+): Promise<SessionItem[]> =>
+  sideBySide([...mind.items.entries()], async ([name, ref]) => ({
+    ...(await readItem(session, ref, read)),
+    ...(mind.pins.has(name) && { pinned: true as const }),
+  }));
 
 /**
  * The time and content of a record; the content is undefined when it was erased, and the result when there is

@@ -3,6 +3,7 @@ import type { SessionAct } from "../../core/tool/session-action.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { OpenCall } from "../../core/state.ts";
 import type { Drive } from "./drive.ts";
+import { pinnedRoomFor } from "../context/pin.ts";
 import { checkItemKind } from "../workspace/item-kind.ts";
 import { rememberBeside } from "../workspace/memory.ts";
 import { recall } from "../read/recall.ts";
@@ -25,6 +26,17 @@ export async function performAct(
   }
 }
 
+/** A kind that is known, and room for its value if it is pinned. */
+async function checkRecord(
+  deps: Deps,
+  drive: Drive,
+  act: Extract<SessionAct, { act: "record" }>,
+): ReturnType<typeof pinnedRoomFor> {
+  const state = await drive.state();
+  await checkItemKind(deps, drive.session, state, act);
+  return pinnedRoomFor(deps, drive.session, state, act);
+}
+
 /** Errors that the model can react to. All others end the run. */
 const reportedCodes: readonly SkeinError["code"][] = ["invalid", "not-found", "refused"];
 
@@ -39,9 +51,9 @@ async function perform(
     case "record":
     case "retract": {
       const { act: verb, ...rest } = act;
-      if (act.act === "record") await checkItemKind(deps, drive.session, await drive.state(), act);
+      const more = act.act === "record" ? await checkRecord(deps, drive, act) : {};
       const output = `${verb === "record" ? "recorded" : "retracted"} ${act.kind} ${act.key}`;
-      await drive.change({ ...settle, output, act: { do: verb, ...rest } as never });
+      await drive.change({ ...settle, output, act: { do: verb, ...rest, ...more } as never });
       return;
     }
     case "remember": {

@@ -4,6 +4,7 @@ import { memoryLine } from "../../../src/core/context/plan-memory.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { documentWords } from "../../../src/core/context/plan-documents.ts";
 import { planContext, type PlanInput } from "../../../src/core/context/plan.ts";
 import type { PlannedItem } from "../../../src/core/context/plan-items.ts";
 import { seqsIn } from "../../../src/core/context/planned.ts";
@@ -12,7 +13,7 @@ import { roughTokens } from "../../../src/core/context/token-count.ts";
 import type { Context } from "../../../src/runtime/context/context-reader.ts";
 import { digest } from "../digest.ts";
 import { given, type Given } from "../given.ts";
-import { asks, contextOf, hears, says, words } from "./told.ts";
+import { asks, contextOf, erased, hears, says, words } from "./told.ts";
 
 const nothing: PlanInput = {
   windowTokens: 200_000,
@@ -22,6 +23,7 @@ const nothing: PlanInput = {
   pinned: [],
   items: [],
   unread: 0,
+  itemsToSeq: 0,
   memory: [],
   documents: [],
   summary: null,
@@ -65,13 +67,19 @@ test("every tier is accounted for, and no tier uses more than its room", () => {
         const items = sizes.map((size, place) =>
           item(place + 2, ["fact", "decision", "constraint"][place % 3]!, "x ".repeat(size)),
         );
-        const documents = [{ seq: 1, path: null, text: "A line of text.\n".repeat(chars >> 4) }];
+        const documents = [
+          { seq: 1, kind: "file", path: null, text: "A line of text.\n".repeat(chars >> 4) },
+        ];
         const { body, choice } = planContext({ ...nothing, windowTokens, items, documents });
         const [shown, listed] = [seqsIn(choice.items ?? []), seqsIn(choice.listed ?? [])];
         assert.equal(shown.length + listed.length + (body.left ?? 0), items.length);
         assert.equal(new Set([...shown, ...listed]).size, shown.length + listed.length);
         for (const { tier, usedTokens, roomTokens } of body.tiers)
-          if (tier !== "instructions") assert.ok(usedTokens <= roomTokens, `${tier} of ${windowTokens}`);
+          if (tier !== "instructions")
+            assert.ok(
+              usedTokens <= Math.max(roomTokens, tier === "documents" ? 30 : 0),
+              `${tier} of ${windowTokens}`,
+            );
       },
     ),
     { numRuns: 200 },
@@ -146,6 +154,85 @@ test("230 facts over 24,000 characters keep the one decision visible, whatever t
   assert.match(small, /too much to show here; recall with kind and key reads one: fact f\d+, /);
   const facts = textIn(await planned(done, 200_000)).match(/fact f\d+: word/g);
   assert.equal(facts?.length, 230, "a usual window has room for all of them");
+});
+
+test("items from before the first request have their share; later ones stand in the transcript", async () => {
+  let session = given();
+  for (let number = 0; number < 400; number++)
+    session = session.when({ do: "record", kind: "fact", key: `f${number}`, value: "word ".repeat(25) });
+  session = session.when({ do: "record", kind: "decision", key: "late", value: "never on Fridays" });
+  const small = await planned(hears(session, words("Go.")), 8_000);
+  const tier = small.newPlan?.draft.body.tiers.find(({ tier: name }) => name === "items");
+  assert.ok(tier !== undefined && tier.usedTokens <= tier.roomTokens && tier.usedTokens > 0);
+  const said = textIn(small);
+  assert.match(said, /What is recorded:.*decision late: never on Fridays.*too much to show here.*Go\./);
+  assert.ok(said.length < 30_000 && !said.includes("recorded meanwhile"), `${said.length} characters`);
+  const later = answered(session).when({ do: "record", kind: "fact", key: "new", value: "since then" });
+  assert.match(textIn(await planned(later, 8_000)), /Done\..*recorded meanwhile: fact new: since then/);
+  const again = compacted(answered(later)).when({ do: "record", kind: "fact", key: "x", value: "after it" });
+  assert.match(textIn(await planned(again, 8_000)), /What is recorded:.*fact x: after it/);
+});
+
+/** Prose, and below it sections of digits, of which a character is more tokens. */
+const plainWords = "Some plain words in a row. ".repeat(4_000);
+const uneven = `# Intro\n\n${plainWords}\n\n# Codes\n\n${"71 35 92 08 44\n".repeat(600)}`;
+
+test("an excerpt stays within its share, also where its characters are more tokens than the others", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 200, max: 30_000 }),
+      fc.double({ min: 0.6, max: 1.6, noNaN: true }),
+      (room, error) => {
+        const documents = [1, 2].map((seq) => ({ seq, kind: "file", path: "a.md", text: uneven }));
+        const measure = (text: string): number => Math.ceil(roughTokens(text) * error);
+        const shares = { documents: { share: 0.3, floorTokens: room, ceilingTokens: room } };
+        const made = planContext({ ...nothing, documents, measure, shares, query: "codes 71 35" });
+        const tier = made.body.tiers.find(({ tier: name }) => name === "documents");
+        const shown = made.choice.documents?.reduce(
+          (sum, { ranges }) => sum + measure(documentWords(documents[0]!, ranges)),
+          0,
+        );
+        assert.ok(shown !== undefined && shown <= tier!.roomTokens, `${shown} of ${tier!.roomTokens}`);
+        assert.equal(tier!.usedTokens, shown);
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+const loads = (session: Given, path: string, text: string): Given => {
+  const body = { digest: digest("", text), kind: "file", bytes: text.length } as const;
+  return session.and("document.loaded", body, { path, text });
+};
+const logged = async (session: Given, windowTokens: number): Promise<Given> => {
+  const { newPlan } = await planned(session, windowTokens);
+  return session.and("context.planned", newPlan!.draft.body, newPlan!.draft.choice);
+};
+
+test("documents loaded between boundaries share what the plan left over", async () => {
+  let session = says(asks(await logged(hears(given(), words("Go.")), 8_000)), words("Done."));
+  const { plan } = await contextOf(session);
+  const tier = plan!.body.tiers.find(({ tier: name }) => name === "documents")!;
+  for (const name of ["a", "b", "c", "d"])
+    session = loads(session, `${name}.md`, `${uneven}\n\n# Document ${name}\n`);
+  const { parts } = await contextOf(hears(session, words("And now?")));
+  const last = parts.at(-1);
+  const texts = last?.part === "message" ? last.content.map((one) => ("text" in one ? one.text : "")) : [];
+  const documents = texts.filter((text) => text.startsWith("Document "));
+  assert.equal(documents.length, 4);
+  const used = documents.reduce((sum, text) => sum + roughTokens(text), 0);
+  const names = documents.filter((text) => text.includes("not shown; recall with fromSeq")).length;
+  assert.ok(used <= tier.roomTokens + 40 * names, `${used} of ${tier.roomTokens}`);
+  assert.match(documents[0] ?? "", /Some plain words/);
+});
+
+test("an erased document is labeled as erased, whatever the plan had chosen of it", async () => {
+  const session = await logged(hears(loads(given(), "a.md", uneven), words("Go.")), 8_000);
+  const seq = session.records.find(({ type }) => type === "document.loaded")!.seq;
+  const { reasons, parts } = await contextOf(erased(session, seq));
+  const place = reasons.findIndex(({ kind }) => kind === "document");
+  assert.equal(reasons[place]?.why, "a document (file), erased");
+  assert.deepEqual(parts[place], { part: "system", text: "[erased: a document (file)]" });
 });
 
 test("a pin is shown where it is made, and in full after every compaction", async () => {

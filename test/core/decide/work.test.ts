@@ -111,12 +111,21 @@ test("a pin names the record of its value; one that does not fit is refused with
   assert.deepEqual([...gone.state.mind.pins.keys()], []);
   assert.equal(gone.refusal(pin).code, "not-found");
   assert.equal(one.refusal({ do: "unpin", kind: "decision", key: "k" }).code, "not-found");
-  assert.deepEqual(one.refusal({ ...pin, pinned: { tokens: 12_345, roomTokens: 1_600 } }), {
+  assert.deepEqual(one.refusal({ ...pin, pinned: { tokens: 12_345, tokensBefore: 0, roomTokens: 1_600 } }), {
     code: "refused",
     message: 'pin: decision "k": expected pinned items of at most 1,600 tokens, got 12,345',
     hint: "unpin another item, shorten the value, or give the agent a larger context.shares.pinned",
   });
-  one.brings({ ...pin, pinned: { tokens: 1_600, roomTokens: 1_600 } });
+  one.brings({ ...pin, pinned: { tokens: 1_600, tokensBefore: 0, roomTokens: 1_600 } });
+  const larger = { do: "record", kind: "decision", key: "k", value: 2 } as const;
+  const over = { tokens: 1_601, tokensBefore: 900, roomTokens: 1_600 };
+  assert.deepEqual(pinned.refusal({ ...larger, pinned: over }), {
+    code: "refused",
+    message: 'record: decision "k" is pinned: expected pinned items of at most 1,600 tokens, got 1,601',
+    hint: "unpin another item, shorten the value, or give the agent a larger context.shares.pinned",
+  });
+  // After a move to a smaller window a smaller value helps, though the pins do not fit yet.
+  pinned.brings({ ...larger, pinned: { ...over, tokensBefore: 1_602 } });
 });
 
 test("a session at its limit of items can still be corrected", () => {

@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { present } from "../../../src/core/present.ts";
 import type { Models } from "../../../src/model/port.ts";
-import { engineWith, scripted } from "../turn/scripted.ts";
+import { engineWith, scripted, use, type Line } from "../turn/scripted.ts";
 import { all } from "../place.ts";
 
 /** The scripted model under two names, with the window that the name says. */
-function windows(lines: readonly string[]) {
+function windows(lines: readonly Line[]) {
   const script = scripted(lines);
   const model: Models["model"] = async (name) => {
     const made = await script.models.model(name);
@@ -60,6 +60,46 @@ test("a pin over its share is refused with its size, and an agent can give it mo
       message: /expected shares of at most 0\.75/,
     },
   );
+});
+
+test("a pinned item takes no value that exceeds the share, from a person or the model", async () => {
+  const long = "word ".repeat(20_000);
+  const tooLong = use("record", { kind: "fact", key: "id", value: long });
+  const script = windows([[tooLong], "I see."]);
+  await using engine = engineWith(script);
+  const session = await engine.open({ objective: "Pin" });
+  await session.record("fact", "id", "4711");
+  await session.pin("fact", "id");
+  await assert.rejects(session.record("fact", "id", long), {
+    code: "refused",
+    message: /^record: fact "id" is pinned: expected pinned items of at most 16,000 tokens, got 18,\d{3}$/,
+  });
+  await session.record("fact", "id", "4712");
+  await session.record("fact", "other", long);
+  assert.deepEqual(
+    (await session.items()).map(({ key, pinned }) => [key, pinned]),
+    [
+      ["id", true],
+      ["other", undefined],
+    ],
+  );
+  await session.ask("Record it.").result;
+  assert.match(JSON.stringify(script.calls.at(-1)?.parts), /record: fact \\"id\\" is pinned: expected/);
+  assert.equal((await session.items())[0]?.value, "4712");
+});
+
+test("a second pin of the same item writes nothing", async () => {
+  await using engine = engineWith(windows([]));
+  const session = await engine.open({ objective: "Pin" });
+  await session.record("fact", "id", "4711");
+  const first = await session.pin("fact", "id");
+  const [again, beside] = await Promise.all([session.pin("fact", "id"), session.pin("fact", "id")]);
+  assert.deepEqual([again.seq, again.duplicate, beside.seq], [first.seq, true, first.seq]);
+  assert.equal((await session.state()).items[0]?.pinned, true);
+  await session.unpin("fact", "id");
+  assert.equal((await session.pin("fact", "id")).duplicate, false);
+  const pins = (await all(session.events())).filter(({ type }) => type === "item.pinned");
+  assert.equal(pins.length, 2);
 });
 
 test("a session whose pins do not fit the window of its new model is suspended, and says so", async () => {

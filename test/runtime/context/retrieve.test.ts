@@ -104,6 +104,23 @@ test("an item and a turn that a compaction left out are brought in before an inp
   assert.equal((await session.verify()).ok, true);
 });
 
+test("an item that the opening had no room for is brought in, without any compaction", async (t) => {
+  const engine = engineWith(answering("Well."));
+  t.after(() => engine.close());
+  const session = await engine.open({ objective: "Keep the books of the bakery" });
+  await session.record("fact", "withholding-tax", taxText);
+  for (let place = 0; place < 120; place++)
+    await session.record("fact", `sundry-${place}`, `${place}: ${filler.repeat(12)}`);
+  await ask(session, "Hello, nice weather today.");
+  await ask(session, "Which withholding tax do our dividends bear?");
+  const [found] = await retrievals(session);
+  assert.deepEqual(
+    found?.body.entries.map(({ kind, seq }) => [kind, seq]),
+    [["item", await taxSeq(session)]],
+  );
+  await assertRebuilt(session);
+});
+
 test("it is in the append of its turn, and runs once for an input, not for each step", async (t) => {
   let left = 3;
   const script = answering(() => (left-- > 0 ? [use("look", {}, `l${left}`)] : "Well."));
@@ -118,6 +135,7 @@ test("it is in the append of its turn, and runs once for an input, not for each 
   const engine = engineWith(script, { tools: [look] });
   t.after(() => engine.close());
   const session = await engine.open({ objective: "Books", bind: [{ kind: "tool", name: "look" }] });
+  await ask(session, "Let us begin.");
   await session.record("fact", "withholding-tax", taxText, { because: "the treaty" });
   for (let place = 0; place < 120; place++)
     await session.record("fact", `sundry-${place}`, `${place}: ${filler.repeat(12)}`);

@@ -61,6 +61,7 @@ async function compacted(
   );
   const engine = await make(script.models, model);
   const session = await engine.open({ objective: "Keep the books" });
+  await all(session.ask("Hello."));
   await session.record("fact", "wages-of-bakers", `Wages rise by 3 percent in May. ${filler.repeat(14)}`);
   for (let place = 0; place < 120; place++)
     await session.record("fact", `sundry-${place}`, `${place}: ${filler.repeat(12)}`);

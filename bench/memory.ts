@@ -100,6 +100,6 @@ function labelled(): Measure[] {
   const detail = `${entries.length} things, ${objectives.length} objectives, labelled by hand`;
   return [
     { name: "carried that is relevant (precision)", value: precision, unit: "", bar: { least: 0.7 }, detail },
-    { name: "relevant that is carried (recall)", value: recall, unit: "", bar: { least: 0.75 }, detail },
+    { name: "relevant that is carried (recall)", value: recall, unit: "", bar: { least: 0.9 }, detail },
   ];
 }

@@ -132,7 +132,7 @@ const optionalFields = new Set(
     "tool.requested: ask model",
     "tool.settled: ms late",
     "item.recorded: status origin",
-    "context.planned: listed left",
+    "context.planned: listed left itemsToSeq",
     "context.retrieved: note",
     "zone.acted: by outcome",
     "scratch.set: removed",

@@ -251,8 +251,29 @@ suite("the choice", () => {
     const { precision, recall } = rate((about) =>
       rankMemory(memory, relevance, about, { owners, scopes: everywhere }).map(({ entry }) => entry.key),
     );
-    assert.ok(precision >= 0.75, `precision ${precision}`);
-    assert.ok(recall >= 0.8, `recall ${recall}`);
+    assert.ok(precision >= 0.7, `precision ${precision}`);
+    assert.ok(recall >= 0.9, `recall ${recall}`);
+  });
+
+  test("one shared word is no relevance, unless it is a subject or an identifier", () => {
+    const [memory, relevance] = [new Memory(), new Relevance()];
+    const texts = [
+      ["river.bank", "The north bank floods every March"],
+      ["order.brass", "QX-7741-B waits in customs"],
+      ["login-redirect", "After it users go home"],
+      ...["eu", "sa", "ap"].map((at) => [`payments-${at}-1`, `Host payments-${at}-1 listens on port 7000`]),
+    ];
+    for (const [place, [key = "", value = ""]] of texts.entries()) {
+      const body = { scope: "workspace", kind: "fact", key };
+      const id = memory.apply({ seq: place + 1, at: 0, type: "memory.promoted", actor: "system", body });
+      relevance.set(id ?? "", { key, value, because: "" });
+    }
+    const keys = (about: string) =>
+      rankMemory(memory, relevance, about, { owners, scopes: everywhere }).map(({ entry }) => entry.key);
+    assert.deepEqual(keys("Open a bank account for the company"), []);
+    assert.deepEqual(keys("Is there news of QX-7741-B?"), ["order.brass"]);
+    assert.deepEqual(keys("Review how people log in: login, passwords"), ["login-redirect"]);
+    assert.deepEqual(keys("On which port does payments-sa-1 listen?"), ["payments-sa-1"]);
   });
 
   test("an index after removals equals an index of the rest", () => {

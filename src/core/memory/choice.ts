@@ -6,7 +6,9 @@ import type { MemoryOwners, Memory } from "./memory.ts";
 import type { MemoryRef, MemoryScope } from "./name.ts";
 import { ownerIn } from "./memory.ts";
 import { memoryText } from "../context/frame.ts";
+import { kindRank } from "../item/kind.ts";
 import type { Relevance, RelevanceHit } from "./relevance.ts";
+import { relevantHits } from "./verdict.ts";
 import { isStoredAgent, type AgentDefinition } from "../workspace/agent.ts";
 
 export interface CarryRules {
@@ -53,14 +55,6 @@ export function carryRules(definition: unknown): CarryRules | null {
   return carry === false ? null : { ...carryDefaults, ...carry };
 }
 
-/**
- * The minimum share of the best score, and of the score of a distinctive word (lower if the key contains a
- * word of the objective). Measured (bench/memory.ts): lower values carry many false matches, higher ones miss
- * relevant entries.
- */
-const bestShare = 0.45;
-const keyedShare = 0.25;
-const tellingShare = 0.7;
 /** Preferences that are carried regardless of the objective: the newest of them. */
 export const preferencesMax = 12;
 /** Kinds of the agent's entries that hold whatever a session is about: as many of the newest. */
@@ -79,11 +73,7 @@ export function rankMemory(
     const entry = memory.get(id);
     return entry !== undefined && scopes.includes(entry.scope) && isOwn(entry, owners);
   };
-  const found = relevance.about(about, mayCarry);
-  const best = found.reduce((most, { score }) => Math.max(most, score), 0);
-  const isAbout = ({ score, inKey }: RelevanceHit): boolean =>
-    score >= best * bestShare && score >= relevance.telling * (inKey ? keyedShare : tellingShare);
-  const scored = new Map(found.filter(isAbout).map((one) => [one.id, one]));
+  const scored = new Map(relevantHits(relevance, about, mayCarry).map((one) => [one.id, one]));
   const chosen: { entry: MemoryRef; relevant: RelevanceHit | undefined }[] = [];
   for (const [id, relevant] of scored) {
     const entry = memory.get(id);
@@ -92,13 +82,17 @@ export function rankMemory(
   for (const scope of ["user", "agent"] as const) {
     const owner = ownerIn(scope, owners);
     if (!scopes.includes(scope) || owner === null) continue;
-    const others: MemoryRef[] = [];
+    const [others, decisions]: [MemoryRef[], MemoryRef[]] = [[], []];
     for (const [id, entry] of memory.entries()) {
-      const isCarried = scope === "user" || isStanding(entry);
-      if (entry.scope === scope && entry.owner === owner && isCarried && !scored.has(id)) others.push(entry);
+      if (entry.scope !== scope || entry.owner !== owner || scored.has(id)) continue;
+      if (isCarriedAnyway(entry)) others.push(entry);
+      // A new session starts with what was decided; an open one is told of what it is about.
+      else if (entry.kind === "decision") decisions.push(entry);
     }
-    const newest = others.toSorted((a, b) => b.seq - a.seq).slice(0, preferencesMax);
-    chosen.push(...newest.map((entry) => ({ entry, relevant: undefined })));
+    for (const some of [others, decisions]) {
+      const newest = some.toSorted((a, b) => b.seq - a.seq).slice(0, preferencesMax);
+      chosen.push(...newest.map((entry) => ({ entry, relevant: undefined })));
+    }
   }
   return chosen
     .toSorted(
@@ -106,6 +100,7 @@ export function rankMemory(
         Number(b.entry.scope === "user") - Number(a.entry.scope === "user") ||
         Number(isStanding(b.entry)) - Number(isStanding(a.entry)) ||
         (b.relevant?.score ?? 0) - (a.relevant?.score ?? 0) ||
+        kindRank(a.entry.kind) - kindRank(b.entry.kind) ||
         b.entry.seq - a.entry.seq,
     )
     .slice(0, candidatesMax)

@@ -18,8 +18,10 @@ export interface RelevanceHit {
   readonly words: readonly string[];
   /** Whether the key contains one of them. */
   readonly inKey: boolean;
-  /** The score of the best word that the key contains. */
-  readonly keyScore: number;
+  /** Whether the key begins with one of them. */
+  readonly begins: boolean;
+  /** Whether any key begins with one of them. */
+  readonly isTopic: boolean;
 }
 
 const fields = ["key", "value", "because"] as const;
@@ -35,6 +37,8 @@ const rarityShareMin = 0.35;
 const askedMax = 64;
 
 interface Slot {
+  /** The first word of the key. */
+  readonly head: string;
   readonly lengths: Readonly<Record<Field, number>>;
   readonly counts: ReadonlyMap<string, Readonly<Record<Field, number>>>;
 }
@@ -44,6 +48,8 @@ export class Relevance {
   /** By word: the entries that contain it. */
   readonly #having = new Map<string, Map<string, Slot>>();
   readonly #lengths: Record<Field, number> = { key: 0, value: 0, because: 0 };
+  /** By first word: how many keys begin with it. */
+  readonly #heads = new Map<string, number>();
 
   /** The words of this many more entries count as the usual ones: with few entries no word is rare. */
   readonly #background: number;
@@ -74,7 +80,9 @@ export class Relevance {
       }
       this.#lengths[field] += lengths[field];
     }
-    const slot: Slot = { lengths, counts };
+    const [head = ""] = wordsOf(text.key);
+    this.#heads.set(head, (this.#heads.get(head) ?? 0) + 1);
+    const slot: Slot = { head, lengths, counts };
     this.#slots.set(id, slot);
     for (const word of counts.keys()) {
       const having = this.#having.get(word);
@@ -87,6 +95,9 @@ export class Relevance {
     const slot = this.#slots.get(id);
     if (slot === undefined) return;
     this.#slots.delete(id);
+    const heads = (this.#heads.get(slot.head) ?? 1) - 1;
+    if (heads === 0) this.#heads.delete(slot.head);
+    else this.#heads.set(slot.head, heads);
     for (const field of fields) this.#lengths[field] -= slot.lengths[field];
     for (const word of slot.counts.keys()) {
       const having = this.#having.get(word);
@@ -112,7 +123,16 @@ export class Relevance {
     return telling.reduce((sum, rarity) => sum + rarity, 0) * saturated(weight.key);
   }
 
-  /** The entries relevant to the text, among those allowed; unordered. */
+  /** The share of the words of both entries that both have. */
+  likeness(one: string, other: string): number {
+    const [a, b] = [this.#slots.get(one)?.counts, this.#slots.get(other)?.counts];
+    if (a === undefined || b === undefined) return 0;
+    let both = 0;
+    for (const word of a.keys()) if (b.has(word)) both++;
+    return both / (a.size + b.size - both);
+  }
+
+  /** The entries that share words with the text, among those allowed; unordered. */
   about(text: string, may: (id: string) => boolean): RelevanceHit[] {
     const forms = new Map<string, string>();
     const asked = [...new Set(wordsOf(text, forms))]
@@ -124,27 +144,28 @@ export class Relevance {
       .slice(0, askedMax);
     const found = new Map<
       string,
-      { score: number; keyScore: number; words: { word: string; score: number }[] }
+      { score: number; inKey: boolean; slot: Slot; words: { word: string; score: number }[] }
     >();
     for (const { word, having, rarity } of asked) {
       for (const [id, slot] of having) {
         const known = found.get(id);
         if (known === undefined && !may(id)) continue;
         const score = rarity * saturated(this.#frequency(word, slot));
-        const keyScore = (slot.counts.get(word)?.key ?? 0) > 0 ? score : 0;
-        if (known === undefined) found.set(id, { score, keyScore, words: [{ word, score }] });
+        const inKey = (slot.counts.get(word)?.key ?? 0) > 0;
+        if (known === undefined) found.set(id, { score, inKey, slot, words: [{ word, score }] });
         else {
           known.score += score;
-          known.keyScore = Math.max(known.keyScore, keyScore);
+          known.inKey ||= inKey;
           known.words.push({ word, score });
         }
       }
     }
-    return [...found].map(([id, { score, keyScore, words }]) => ({
+    return [...found].map(([id, { score, inKey, slot, words }]) => ({
       id,
       score,
-      inKey: keyScore > 0,
-      keyScore,
+      inKey,
+      begins: words.some(({ word }) => word === slot.head),
+      isTopic: words.some(({ word }) => this.#heads.has(word)),
       words: words.toSorted((a, b) => b.score - a.score).map(({ word }) => forms.get(word) ?? word),
     }));
   }

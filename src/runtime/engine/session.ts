@@ -34,7 +34,7 @@ import { forkSession, type ForkPlace } from "../branch/fork.ts";
 import { guardedGrant } from "../govern/rules.ts";
 import type { Handoff, HandoffOptions } from "../branch/handoff.ts";
 import { takeLease, type SessionLease } from "../turn/lease.ts";
-import { recordItem, type RecordOptions } from "../context/record.ts";
+import type { RecordOptions } from "../context/record.ts";
 import { promoteItem, type MemoryEntry, type PromoteOptions } from "../workspace/memory.ts";
 import type { MergeOptions, MergeReport } from "../branch/merge.ts";
 import type { MigrateOptions, MigrateReport } from "../transfer/migrate.ts";
@@ -112,6 +112,7 @@ export class Session extends SessionReader {
     options: RecordOptions = {},
   ): Promise<AppendResult> {
     checkCall("session.record", options, { kind, key });
+    const { recordItem } = await import("../context/record.ts");
     return written(await recordItem(this.#deps, this.id, { kind, key, value }, options));
   }
 

@@ -1154,6 +1154,7 @@ class _Item(TypedDict):
 
 class Item(_Item, total=False):
     value: Any
+    pinned: bool
 
 
 class StateView(TypedDict):

@@ -1,4 +1,5 @@
 /** The session index: what lists show of a session, updated with every append to its log. */
+import type { Cache } from "../../core/cache.ts";
 import { fold } from "../../core/fold.ts";
 import { isFull } from "../../core/message/decide.ts";
 import { entryOf } from "../../core/catalog.ts";
@@ -37,6 +38,9 @@ function touchesOutbox({ type, body }: DraftEvent): boolean {
   return type === "message.delivered" || type === "message.refused";
 }
 
+/** Names and objectives by position and hash. They never change, and what is erased is not looked up here. */
+export type IndexTexts = Cache<string, string>;
+
 /**
  * The entry after these events. Times and hashes do not matter for it, so it can be made before they are
  * known.
@@ -46,6 +50,7 @@ export async function indexEntry(
   session: LogId,
   before: State,
   events: readonly DraftEvent[],
+  texts?: IndexTexts,
 ): Promise<IndexEntry> {
   const after = events.reduce(
     (state, event) => fold(state, provisional(session, state, event), () => state.mind),
@@ -55,8 +60,13 @@ export async function indexEntry(
     // Content that the same append erases is still in the store.
     if (ref === null || includes(after.standing.erased.ranges, ref.seq)) return null;
     const fresh = events[ref.seq - before.seq - 1];
-    const content = fresh === undefined ? await readContent(store, session, ref.seq) : fresh.content;
-    return textField(content, field);
+    if (fresh !== undefined) return textField(fresh.content, field);
+    const place = `${session} ${ref.seq} ${ref.hash ?? ""} ${field}`;
+    const known = texts?.get(place);
+    if (known !== undefined) return known;
+    const read = textField(await readContent(store, session, ref.seq), field);
+    if (read !== null) texts?.set(place, read);
+    return read;
   };
   const { status, agent, model, name, objective, priority, labels, outbox, requests } = after.standing;
   const due = dueOf(after);

@@ -36,7 +36,8 @@ import {
   type WorkspaceHeadReader,
 } from "../read/known-heads.ts";
 import { isEnding, withPayback } from "./child-refund.ts";
-import { indexEntry, touchesIndex } from "./session-index.ts";
+import { makeCache } from "../../core/cache.ts";
+import { indexEntry, type IndexTexts, touchesIndex } from "./session-index.ts";
 import { decideSealed, recordKey, type SealedDrafts } from "./seal.ts";
 import { makeLearner } from "./bound-secrets.ts";
 import { recordBytes, unread, type KnownState, type StateReader } from "../read/state-reader.ts";
@@ -158,6 +159,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   /** Changes of one session from one process wait for one another; between processes the store decides. */
   const inTurn = makeKeyedMutex();
   const learn = makeLearner({ store, world });
+  const indexTexts: IndexTexts = makeCache(1_000);
   const facts = { digest: world.digest, program: store.program };
   const { redactor: _, ...unguarded } = world;
   const refusing = refusingWorld(world);
@@ -318,7 +320,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   ): Promise<Change | null> {
     const { expect, epoch, parent, lease = leaseMove(sealed.events) } = options;
     const index = touchesIndex(known.state, sealed.events)
-      ? await indexEntry(store, parent?.session ?? session, known.state, sealed.events)
+      ? await indexEntry(store, parent?.session ?? session, known.state, sealed.events, indexTexts)
       : undefined;
     const part: Mutable<Part> = { session, expect, drafts: sealed.drafts };
     if (epoch !== undefined) part.epoch = epoch;

@@ -12,7 +12,7 @@ import { digest } from "./digest.ts";
 
 const options: NewsOptions = {
   known: new Map(),
-  about: ["Write headlines for bicycles"],
+  about: "Write headlines for bicycles",
   tokensMax: 1_000,
   count: roughTokens,
   digest: (json) => digest("", json),
@@ -60,7 +60,9 @@ suite("the choice", () => {
 
   test("what does not fit is counted; a change that does not fit withdraws the old value", () => {
     const long = "A rule of some length. ".repeat(40);
-    const known = new Map([[nameInSession({ scope: "agent", kind: "fact", key: "rate" }), "old"]]);
+    const known = new Map([
+      [nameInSession({ scope: "agent", kind: "fact", key: "rate" }), { digest: "old" }],
+    ]);
     const news = [entry("constraint", "rule", long), entry("fact", "rate", long)];
     const carried = chooseNews(news, { ...options, known, tokensMax: 20 });
     assert.deepEqual([carried?.items, carried?.left], [[], 1]);
@@ -89,7 +91,7 @@ suite("the choice", () => {
               changed.set(nameInSession(now), now);
             }
             const known = new Map(
-              [...carried].map(([name, value]) => [name, digest("", JSON.stringify(value))]),
+              [...carried].map(([name, value]) => [name, { digest: digest("", JSON.stringify(value)) }]),
             );
             const told = chooseNews([...changed.values()], { ...options, known, tokensMax });
             assert.ok((told?.tokens ?? 0) <= tokensMax);

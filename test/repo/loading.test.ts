@@ -17,7 +17,7 @@ const forbidden = [
   /^node_modules\/(?!zod\/|@cfworker\/json-schema\/)/,
 ];
 /** Modules of ours: 270, since contexts are planned and sessions join projects. More raises it here. */
-const ownMax = 291;
+const ownMax = 298;
 
 interface Loaded {
   readonly ms: number;

@@ -107,9 +107,10 @@ function tierLines({ tiers }: RenderedContext, out: Screen): string[] {
 function broughtLines({ reasons }: RenderedContext): string[] {
   const brought = reasons.flatMap((reason) => reason.brought ?? []);
   if (brought.length === 0) return [];
-  const lines = brought.map(({ kind, seq, range, score, why }) => {
+  const lines = brought.map(({ kind, seq, range, number, score, why }) => {
     const chars = range === undefined ? "" : ` characters ${range[0]}-${range[1]}`;
-    return `  ${kind} ${seq}${chars}: score ${score.toFixed(2)}, by ${oneLine(why)}`;
+    const entry = number === undefined ? "" : ` entry ${number}`;
+    return `  ${kind} ${seq}${chars}${entry}: score ${score.toFixed(2)}, by ${oneLine(why)}`;
   });
   return ["", "brought in for an input, since the context did not show it:", ...lines];
 }

@@ -75,7 +75,7 @@ export const notes = {
       "there are not available here unless they are offered to you. Files may have changed since.]"
     );
   },
-  "context.retrieved": ({ body }, { events }) => retrievedText(body, events),
+  "context.retrieved": (event, { events }) => retrievedText(event, events),
   "zone.acted": ({ body, content }) => {
     const said = field(content, "text");
     return body.action === "tell-model" && typeof said === "string" ? `[${said}]` : null;

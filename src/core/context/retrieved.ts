@@ -4,8 +4,9 @@
  * the log, and ranks nothing.
  */
 import type { BodyOf } from "../catalog.ts";
-import type { SessionLogEvent } from "../event.ts";
+import type { EventOf, SessionLogEvent } from "../event.ts";
 import { itemText } from "./boundary.ts";
+import { memoryLine } from "./plan-memory.ts";
 import { present } from "../present.ts";
 import { field, type BroughtReason } from "./source.ts";
 import { gap, nested } from "./text.ts";
@@ -13,13 +14,15 @@ import { gap, nested } from "./text.ts";
 /** One part: an item, a section of a document, something said in an earlier turn, an entry of memory. */
 export type RetrievedEntry = BodyOf<"context.retrieved">["entries"][number];
 
-/** Null if it is shown elsewhere: entries of memory stand in the `memory.carried` of the same append. */
+/**
+ * Null if it is shown elsewhere: memory that comes with it stands in the `memory.carried` right before it.
+ */
 export function retrievedText(
-  { entries }: BodyOf<"context.retrieved">,
+  { body: { entries }, seq }: EventOf<"context.retrieved">,
   events: ReadonlyMap<number, SessionLogEvent>,
 ): string | null {
   const texts = entries
-    .filter(({ kind }) => kind !== "memory")
+    .filter((one) => one.kind !== "memory" || one.seq !== seq - 1)
     .map((one) => entryText(one, events.get(one.seq)));
   if (texts.length === 0) return null;
   const head = "[Brought in from this session's log, since what comes after it is about it:";
@@ -27,10 +30,10 @@ export function retrievedText(
 }
 
 /** Why it is there, for a person. */
-export const reasonOf = ({ kind, seq, range, score, why }: RetrievedEntry): BroughtReason => ({
+export const reasonOf = ({ kind, seq, range, number, score, why }: RetrievedEntry): BroughtReason => ({
   kind,
   seq,
-  ...present({ range }),
+  ...present({ range, number }),
   score,
   why,
 });
@@ -42,6 +45,10 @@ export function entryText(entry: RetrievedEntry, event: SessionLogEvent | undefi
     if (event?.type !== "item.recorded") return `- ${gap("an item that was brought in")}`;
     const { kind, key, status = null } = event.body;
     return `- ${nested(itemText({ kind, key, status }, event.content))}`;
+  }
+  if (entry.kind === "memory") {
+    const item = event?.type === "memory.carried" ? event.content?.items[(entry.number ?? 0) - 1] : undefined;
+    return item === undefined ? `- ${gap("an entry of memory that was brought in")}` : memoryLine(item);
   }
   const text = saidIn(event);
   const what = entry.kind === "section" ? "a section of a document" : "what was said in an earlier turn";

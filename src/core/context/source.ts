@@ -67,6 +67,8 @@ export interface BroughtReason {
   readonly seq: number;
   /** Characters of the text at the position; absent: all. */
   readonly range?: readonly [from: number, to: number];
+  /** Of memory: the number of the entry there. */
+  readonly number?: number;
   /** 0 to 1: the share of the input that it is about. */
   readonly score: number;
   /** `words` in common, or `meaning`, or `both`. */

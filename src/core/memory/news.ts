@@ -27,12 +27,12 @@ export type MemoryNews =
   | (MemoryName & { readonly seq: number; readonly gone: "forgotten" | "erased" });
 
 /** What a session carries: the name of an entry, and the digest of its value. */
-export type KnownMemory = ReadonlyMap<string, string>;
+export type KnownMemory = ReadonlyMap<string, { readonly digest: string }>;
 
 export interface NewsOptions {
   readonly known: KnownMemory;
-  /** What the session is about: its objective, its new input. */
-  readonly about: readonly string[];
+  /** The objective. What an input is about, retrieval brings in. */
+  readonly about: string;
   readonly tokensMax: number;
   readonly count: (text: string) => number;
   /** Of a value as JSON. */
@@ -61,7 +61,7 @@ export function chooseNews(
   const withdrawn: WithdrawnEntry[] = [];
   const held: Extract<MemoryNews, { value: unknown }>[] = [];
   for (const one of news) {
-    const before = known.get(nameInSession(one));
+    const before = known.get(nameInSession(one))?.digest;
     if ("gone" in one) {
       const { scope, kind, key, gone } = one;
       if (before !== undefined) withdrawn.push({ scope, kind, key, why: gone });
@@ -111,8 +111,8 @@ function ranked(held: readonly Choice["news"][], { known, about }: Pick<NewsOpti
   return sorted.filter((one) => one.isChange || one.score > 0 || newest.has(one));
 }
 
-/** The entries that one of the texts is about. */
-function relevant(held: readonly Choice["news"][], about: readonly string[]) {
+/** The entries that the objective is about. */
+function relevant(held: readonly Choice["news"][], about: string) {
   const found = new Map<string, { readonly score: number; readonly words: readonly string[] }>();
   const candidates = held.map((one) => ({
     id: memoryId(one),
@@ -120,8 +120,7 @@ function relevant(held: readonly Choice["news"][], about: readonly string[]) {
     text: typeof one.value === "string" ? one.value : (JSON.stringify(one.value) ?? ""),
     note: one.because ?? "",
   }));
-  for (const text of about)
-    for (const { id, score, words, isRelevant } of rank(text, candidates))
-      if (isRelevant && score > (found.get(id)?.score ?? 0)) found.set(id, { score, words });
+  for (const { id, score, words, isRelevant } of rank(about, candidates))
+    if (isRelevant) found.set(id, { score, words });
   return found;
 }

@@ -39,17 +39,19 @@ const askedMax = 64;
 interface Slot {
   /** The first word of the key. */
   readonly head: string;
+  readonly place: number;
   readonly lengths: Readonly<Record<Field, number>>;
   readonly counts: ReadonlyMap<string, Readonly<Record<Field, number>>>;
 }
 
 export class Relevance {
-  readonly #slots = new Map<string, Slot>();
+  #slots = new Map<string, Slot>();
   /** By word: the entries that contain it. */
-  readonly #having = new Map<string, Map<string, Slot>>();
-  readonly #lengths: Record<Field, number> = { key: 0, value: 0, because: 0 };
+  #having = new Map<string, Map<string, Slot>>();
+  #lengths: Record<Field, number> = { key: 0, value: 0, because: 0 };
   /** By first word: how many keys begin with it. */
-  readonly #heads = new Map<string, number>();
+  #heads = new Map<string, number>();
+  #added = 0;
 
   /** The words of this many more entries count as the usual ones: with few entries no word is rare. */
   readonly #background: number;
@@ -58,13 +60,21 @@ export class Relevance {
     this.#background = background;
   }
 
+  /** The same entries, scored as if there were so many others. It follows the changes of this one. */
+  among(others: number): Relevance {
+    const view = new Relevance(others);
+    [view.#slots, view.#having, view.#lengths] = [this.#slots, this.#having, this.#lengths];
+    view.#heads = this.#heads;
+    return view;
+  }
+
   get size(): number {
     return this.#slots.size;
   }
 
-  /** In the order in which they were added. */
-  ids(): IterableIterator<string> {
-    return this.#slots.keys();
+  /** Grows in the order in which entries were added. */
+  placeOf(id: string): number {
+    return this.#slots.get(id)?.place ?? 0;
   }
 
   set(id: string, text: MemoryText): void {
@@ -82,7 +92,7 @@ export class Relevance {
     }
     const [head = ""] = wordsOf(text.key);
     this.#heads.set(head, (this.#heads.get(head) ?? 0) + 1);
-    const slot: Slot = { head, lengths, counts };
+    const slot: Slot = { head, place: this.#added++, lengths, counts };
     this.#slots.set(id, slot);
     for (const word of counts.keys()) {
       const having = this.#having.get(word);
@@ -132,8 +142,11 @@ export class Relevance {
     return both / (a.size + b.size - both);
   }
 
-  /** The entries that share words with the text, among those allowed; unordered. */
-  about(text: string, may: (id: string) => boolean): RelevanceHit[] {
+  /**
+   * The entries that share words with the text, among those allowed; unordered. With a share, only those that
+   * score at least that share of the best.
+   */
+  about(text: string, may: (id: string) => boolean, bestShare = 0): RelevanceHit[] {
     const forms = new Map<string, string>();
     const asked = [...new Set(wordsOf(text, forms))]
       .flatMap((word) => {
@@ -160,7 +173,10 @@ export class Relevance {
         }
       }
     }
-    return [...found].map(([id, { score, inKey, slot, words }]) => ({
+    let best = 0;
+    for (const { score } of found.values()) best = Math.max(best, score);
+    const hits = [...found].filter(([, { score }]) => score >= best * bestShare);
+    return hits.map(([id, { score, inKey, slot, words }]) => ({
       id,
       score,
       inKey,

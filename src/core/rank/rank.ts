@@ -44,25 +44,25 @@ export function rank(query: string, candidates: readonly Candidate[]): readonly 
   return rankIn(index, query);
 }
 
-/** The same with an index that is kept. */
+/** The same with an index that is kept; if asked, without what cannot be relevant. */
 export function rankIn(
   index: Relevance,
   query: string,
   may: (id: string) => boolean = () => true,
+  { relevantOnly = false }: { readonly relevantOnly?: boolean } = {},
 ): readonly Ranked[] {
   const full = index.full(query, fullWordsMax);
   if (full === 0) return [];
-  const hits = index.about(query, may);
+  const hits = index.about(query, may, relevantOnly ? bestShare : 0);
   const best = hits.reduce((most, { score }) => Math.max(most, score), 0);
-  const order = new Map([...index.ids()].map((id, place) => [id, place]));
   return hits
+    .toSorted((a, b) => b.score - a.score || index.placeOf(a.id) - index.placeOf(b.id))
     .map(({ id, score, words, inKey }): Ranked => {
       const share = Math.min(1, score / full);
       const oneMin = inKey ? oneWordMin.inTitle : oneWordMin.elsewhere;
       const isAbout = words.length > 1 ? share >= scoreMin : share >= oneMin || isTelling(words[0] ?? "");
       return { id, score: share, words, isRelevant: isAbout && score >= best * bestShare };
-    })
-    .toSorted((a, b) => b.score - a.score || (order.get(a.id) ?? 0) - (order.get(b.id) ?? 0));
+    });
 }
 
 /** An identifier: letters and digits together, or a number longer than a year. */

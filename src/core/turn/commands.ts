@@ -64,11 +64,15 @@ export type TurnCommand =
       readonly model?: string;
       /** What memory has that is new, changed or gone since the session last looked. */
       readonly carried?: CarriedMemory | undefined;
-      /** What these inputs bring into the context. */
+      /** What these inputs bring into the context. Position 0: the `memory.carried` of this append. */
       readonly retrieved?: BodyOf<"context.retrieved"> | undefined;
     }
   /** Inputs that steer a turn bring this into the context. */
-  | { readonly do: "retrieve"; readonly retrieved: BodyOf<"context.retrieved"> }
+  | {
+      readonly do: "retrieve";
+      readonly carried?: CarriedMemory | undefined;
+      readonly retrieved: BodyOf<"context.retrieved">;
+    }
   | {
       readonly do: "request";
       readonly model: string;

@@ -2,7 +2,8 @@
 import { countNodes, storedNode } from "../compaction/tree.ts";
 import { carriedDrafts, itemDecisions } from "../item/decide.ts";
 import { returnedDrafts } from "../budget/decide.ts";
-import { isForeign } from "../catalog.ts";
+import { type BodyOf, isForeign } from "../catalog.ts";
+import type { CarriedMemory } from "../item/commands.ts";
 import type { CommandOf } from "../command.ts";
 import {
   type Decide,
@@ -44,13 +45,14 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     const bound = tools === undefined ? [] : [toolsDraft(tools)];
     const turn = state.standing.lastTurn + 1;
     const named = model === undefined ? [] : [draft("session.migrated", { to: model })];
-    const brought = retrieved === undefined ? [] : [draft("context.retrieved", retrieved)];
+    const seq = state.seq + named.length + bound.length + 1;
+    const brought = broughtDrafts(carried, retrieved, seq);
     const started = draft("turn.started", { inputs: pairs(inputs) }, undefined, { turn });
-    return accept(...named, ...bound, ...carriedDrafts(carried), ...brought, started);
+    return accept(...named, ...bound, ...brought, started);
   },
-  retrieve: (state, { retrieved }) =>
+  retrieve: (state, { carried, retrieved }) =>
     forbidden(state, "settle", "bring parts of its log into a context") ??
-    accept(draft("context.retrieved", retrieved, undefined, inTurn(state))),
+    accept(...broughtDrafts(carried, retrieved, state.seq + 1).map((one) => ({ ...one, ...inTurn(state) }))),
   request: (state, command) => {
     const { model, compactTo: toSeq, nowMs, settings, prompt, inputs, reserved, ...body } = command;
     const refusal =
@@ -326,6 +328,19 @@ function refusedType(type: string): Decision {
     `append: type: "${type}" is reserved for the engine`,
     'use "input.received", or a custom type such as "x.name"',
   );
+}
+
+/** What stands right before the inputs of a request; `seq` is the position of the first. */
+function broughtDrafts(
+  carried: CarriedMemory | undefined,
+  retrieved: BodyOf<"context.retrieved"> | undefined,
+  seq: number,
+): readonly DraftEvent[] {
+  if (retrieved === undefined) return carriedDrafts(carried);
+  const entries = retrieved.entries.map((one) =>
+    one.kind === "memory" && one.seq === 0 ? { ...one, seq } : one,
+  );
+  return [...carriedDrafts(carried), draft("context.retrieved", { ...retrieved, entries })];
 }
 
 const isFromUser = ({ from }: { readonly from?: unknown }): boolean => from === undefined || from === "user";

@@ -137,6 +137,8 @@ export const turnEvents = {
             seq: Seq,
             /** Characters of the text at the position. Absent: all. */
             range: z.tuple([Count, Count]).optional(),
+            /** Of `memory`: the entry of the `memory.carried` at the position, 1, 2, 3… */
+            number: Seq.optional(),
             /** Of the text that the context shows. */
             digest: Sha256,
             /** 0 to 1: the share of the inputs that it is about. */

@@ -2,7 +2,7 @@
 import type { SessionId } from "../../core/ids.ts";
 import { memoryTypes, type MemoryOwners } from "../../core/memory/memory.ts";
 import { memoryId, nameIn, type MemoryName, type MemoryRef } from "../../core/memory/name.ts";
-import { nameInSession, type KnownMemory, type MemoryNews } from "../../core/memory/news.ts";
+import { nameInSession, type MemoryNews } from "../../core/memory/news.ts";
 import { present } from "../../core/present.ts";
 import { includes, type Range, type Ranges } from "../../core/range.ts";
 import type { State } from "../../core/state.ts";
@@ -74,15 +74,18 @@ export async function withValues(
 export interface CarriedNames {
   /** The positions of `memory.carried` that it is made of, with the tokens of each. */
   readonly refs: { readonly seq: number; readonly tokens: number }[];
-  readonly names: Map<string, string>;
+  readonly names: Map<string, CarriedPlace>;
+}
+
+/** Where an entry stands in the session's log, and the digest of its value. */
+export interface CarriedPlace {
+  readonly digest: string;
+  readonly seq: number;
+  readonly number: number;
 }
 
 /** The entries that the session carries; reads those that are new to this process. */
-export async function carriedIn(
-  deps: Deps,
-  session: SessionId,
-  { mind }: State,
-): Promise<{ readonly known: KnownMemory; readonly refs: CarriedNames["refs"] }> {
+export async function carriedIn(deps: Deps, session: SessionId, { mind }: State): Promise<CarriedNames> {
   const kept = deps.shared.carriedNames;
   const last = kept.get(session);
   // A rewind may have taken some away, and others came.
@@ -94,12 +97,14 @@ export async function carriedIn(
     const event = await readOne(deps, session, seq);
     if (event?.type !== "memory.carried") continue;
     carried.refs.push({ seq, tokens: event.body.tokens ?? 0 });
-    for (const item of event.content?.items ?? [])
-      carried.names.set(nameInSession(item), deps.world.digest("", JSON.stringify(item.value)));
+    for (const [place, item] of (event.content?.items ?? []).entries()) {
+      const digest = deps.world.digest("", JSON.stringify(item.value));
+      carried.names.set(nameInSession(item), { digest, seq, number: place + 1 });
+    }
     for (const name of event.content?.withdrawn ?? []) carried.names.delete(nameInSession(name));
   }
   kept.set(session, carried);
-  return { known: carried.names, refs: carried.refs };
+  return carried;
 }
 
 /** Whether an entry comes from this session itself, or from what it shares with its parent. */

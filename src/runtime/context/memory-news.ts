@@ -14,23 +14,22 @@ import { carryRules, isOwn, type CarryRules } from "../../core/memory/choice.ts"
 import { chooseNews, nameInSession } from "../../core/memory/news.ts";
 import type { Range } from "../../core/range.ts";
 import type { State } from "../../core/state.ts";
-import type { ConsumedInputs } from "../../core/turn/commands.ts";
 import type { Deps } from "../deps.ts";
 import { readOne } from "../read/event-cache.ts";
 import { ifDamaged } from "../workspace/memory-follow.ts";
 import { agentOf } from "../workspace/session-agent.ts";
-import {
-  carriedIn,
-  changesIn,
-  isOwnOrigin,
-  readersOf,
-  withValues,
-  type CarriedNames,
-} from "./memory-changes.ts";
-import { queryOf } from "./retrieve.ts";
+import { carriedIn, changesIn, isOwnOrigin, readersOf, withValues } from "./memory-changes.ts";
 
-export interface NewsAsked {
-  readonly inputs: ConsumedInputs;
+/** A session that reads memory: by what rules, how far it has looked, and how far there is to look. */
+export interface MemoryAccess {
+  readonly carry: CarryRules;
+  readonly last: MemoryLook;
+  /** The head of the workspace's log. */
+  readonly upTo: number;
+}
+
+interface NewsAsked {
+  readonly access: MemoryAccess;
   readonly planning: Planning;
 }
 
@@ -46,6 +45,20 @@ export interface MemoryLook {
   readonly upTo: number;
 }
 
+/** Null: the session carries no memory, or it runs again as its recording did. */
+export async function memoryAccess(
+  deps: Deps,
+  session: SessionId,
+  state: State,
+): Promise<MemoryAccess | null> {
+  if (deps.recordedNews !== undefined || (state.standing.renderer ?? rendererNow) < 2) return null;
+  const carry = await carryOf(deps, session, state);
+  const last = carry === null ? null : await lastLook(deps, session, state);
+  if (carry === null || last === null) return null;
+  const { store } = deps;
+  return { carry, last, upTo: (await store.head(store.workspace))?.seq ?? 0 };
+}
+
 /** Null: nothing concerns the session. */
 export async function memoryNews(
   deps: Deps,
@@ -53,21 +66,12 @@ export async function memoryNews(
   state: State,
   asked: NewsAsked,
 ): Promise<CarriedMemory | null> {
-  if (deps.recordedNews !== undefined) return deps.recordedNews(state);
-  if ((state.standing.renderer ?? rendererNow) < 2) return null;
-  const carry = await carryOf(deps, session, state);
-  if (carry === null) return null;
-  const last = await lastLook(deps, session, state);
-  if (last === null) return null;
-  const { store } = deps;
-  const upTo = (await store.head(store.workspace))?.seq ?? 0;
+  const { last, upTo } = asked.access;
   const known = deps.shared.memoryLooks.get(session);
   const seen = known?.carriedSeq === last.carriedSeq ? Math.max(known.upTo, last.upTo) : last.upTo;
   if (upTo <= seen) return null;
-  const found = await newsSince(deps, session, state, { carry, asked, range: [seen + 1, upTo] }).catch(
-    ifDamaged,
-  );
-  const looked = { upTo, workspace: store.workspace };
+  const found = await newsSince(deps, session, state, { ...asked, range: [seen + 1, upTo] }).catch(ifDamaged);
+  const looked = { upTo, workspace: deps.store.workspace };
   if (found !== undefined && found !== null) return { ...found, ...looked };
   if (upTo - last.upTo >= lookedMax) return { items: [], tokens: 0, ...looked };
   deps.shared.memoryLooks.set(session, { carriedSeq: last.carriedSeq, upTo });
@@ -98,18 +102,13 @@ async function lastLook(deps: Deps, session: SessionId, { mind }: State): Promis
   return { carriedSeq, upTo: workspace === deps.store.workspace ? upTo : 0 };
 }
 
-interface Look {
-  readonly carry: CarryRules;
-  readonly asked: NewsAsked;
-  readonly range: Range;
-}
-
 async function newsSince(
   deps: Deps,
   session: SessionId,
   state: State,
-  { carry, asked, range }: Look,
+  { range, ...asked }: NewsAsked & { readonly range: Range },
 ): Promise<CarriedMemory | null> {
+  const { carry } = asked.access;
   const owners = await readersOf(deps, session, state);
   const changes = await changesIn(
     deps,
@@ -117,7 +116,7 @@ async function newsSince(
     (name) => carry.scopes.includes(name.scope) && isOwn(name, owners),
   );
   if (changes.length === 0) return null;
-  const { known, refs } = await carriedIn(deps, session, state);
+  const { names: known } = await carriedIn(deps, session, state);
   const isOfSession = await isOwnOrigin(deps, session, state);
   const isKnown = (one: (typeof changes)[number]): boolean => known.has(nameInSession(one));
   const fresh = changes.filter((one) => !isKnown(one) && one.gone === undefined && !isOfSession(one.origin));
@@ -125,28 +124,30 @@ async function newsSince(
   if (held.length === 0) return null;
   const goal = (await readOne(deps, session, state.standing.objective?.seq ?? 1))?.content;
   const objective = field(goal, "objective");
-  const inputs = asked.inputs.map(([seq]) => seq);
   return chooseNews(await withValues(deps, held), {
     known,
-    about: [typeof objective === "string" ? objective : "", await queryOf(deps, session, inputs)],
-    tokensMax: Math.min(carry.tokensMax, await roomOf(deps, session, state, { refs, ...asked })),
+    about: typeof objective === "string" ? objective : "",
+    tokensMax: await roomOf(deps, session, state, asked),
     count: roughTokens,
     digest: (json) => deps.world.digest("", json),
   });
 }
 
-/** What the tier of memory has left, with what came since it was planned. */
-async function roomOf(
+/** What one turn may bring of memory: what its tier has left, with what came since it was planned. */
+export async function roomOf(
   deps: Deps,
   session: SessionId,
-  { standing }: State,
-  { refs, planning }: Pick<NewsAsked, "planning"> & Pick<CarriedNames, "refs">,
+  state: State,
+  { access, planning }: Pick<NewsAsked, "access" | "planning">,
 ): Promise<number> {
   const { windowTokens, shares } = planning;
+  const plan = state.standing.plan ?? 0;
+  const { refs } = await carriedIn(deps, session, state);
   const own = shareTokens(tierShares(shares).memory, windowTokens);
-  const event = standing.plan === null ? undefined : await readOne(deps, session, standing.plan);
+  const event = plan === 0 ? undefined : await readOne(deps, session, plan);
   const tiers = event?.type === "context.planned" ? event.body.tiers : [];
   const planned = tiers.find(({ tier }) => tier === "memory");
-  const since = refs.reduce((sum, { seq, tokens }) => sum + (seq > (standing.plan ?? 0) ? tokens : 0), 0);
-  return Math.max(0, (planned?.roomTokens ?? own) - (planned?.usedTokens ?? 0) - since);
+  const since = refs.reduce((sum, { seq, tokens }) => sum + (seq > plan ? tokens : 0), 0);
+  const left = (planned?.roomTokens ?? own) - (planned?.usedTokens ?? 0) - since;
+  return Math.max(0, Math.min(access.carry.tokensMax, left));
 }

@@ -26,7 +26,20 @@ import { freshen, readOne } from "../read/event-cache.ts";
 import { catchUp } from "../read/projection.ts";
 import { nextContext } from "./context-reader.ts";
 import { indexDocument, indexItems, type ItemWords } from "./retrieval-index.ts";
+import type { MemoryAccess } from "./memory-news.ts";
+import {
+  relevantMemory,
+  type FoundMemory,
+  type IndexedMemory,
+  type RelevantMemoryOptions,
+} from "./memory-relevant.ts";
+import { queryOf } from "./retrieval-query.ts";
 import { similaritiesTo, type EmbeddedText } from "./vectors.ts";
+import { ifDamaged } from "../workspace/memory-follow.ts";
+import { memoryLine } from "../../core/context/plan-memory.ts";
+import { roughTokens } from "../../core/context/token-count.ts";
+import type { CarriedMemory } from "../../core/item/commands.ts";
+import type { CarriedEntry } from "../../core/memory/choice.ts";
 
 export type RetrievedBody = BodyOf<"context.retrieved">;
 
@@ -34,13 +47,27 @@ export interface RetrieveOptions {
   readonly inputs: ConsumedInputs;
   readonly settings: Settings;
   readonly windowTokens: number;
+  /** Null: without memory. */
+  readonly memory: MemoryWanted | null;
+}
+
+interface MemoryWanted {
+  readonly access: MemoryAccess;
+  /** What the same append brings anyway. */
+  readonly news: CarriedMemory | null;
+  /** Tokens for more entries. */
+  readonly room: () => Promise<number>;
+}
+
+export interface Retrieval {
+  readonly body: RetrievedBody;
+  /** Entries of memory to be carried with it: those at position 0, by their number. */
+  readonly carried: readonly CarriedEntry[];
 }
 
 /** The share of the window that one input may bring in, in characters. */
 const room = { share: 0.04, charsPerToken: 4, charsMin: 2_000, charsMax: 24_000 } as const;
 const entriesMax = 10;
-/** Characters read of an input: its beginning and its end. */
-const queryChars = { head: 6_000, tail: 4_000 } as const;
 /** Words of an input that are looked for in earlier turns, in pairs; and records of each pair. */
 const searchedWordsMax = 4;
 const searchedHitsMax = 8;
@@ -54,8 +81,9 @@ const catchUpStepsMax = 5;
 const saidCharsMax = 2_000;
 
 interface Found extends Fused {
-  readonly entry: Pick<RetrievedEntry, "kind" | "seq" | "range">;
-  readonly event: SessionLogEvent;
+  readonly entry: Pick<RetrievedEntry, "kind" | "seq" | "range" | "number">;
+  readonly event: SessionLogEvent | undefined;
+  readonly memory?: FoundMemory;
 }
 
 /** Null: nothing that the context does not show is relevant. */
@@ -63,40 +91,107 @@ export async function retrieve(
   deps: Deps,
   session: SessionId,
   state: State,
-  { inputs, settings, windowTokens }: RetrieveOptions,
-): Promise<RetrievedBody | null> {
+  { inputs, settings, windowTokens, memory: wanted }: RetrieveOptions,
+): Promise<Retrieval | null> {
   const renderer = state.standing.renderer ?? rendererNow;
   if (inputs.length === 0 || renderer < 2) return null;
   const { items, documents } = state.mind;
-  if (boundaryOf({ state }) === null && documents.size + items.size === 0) return null;
+  const hasOwn = boundaryOf({ state }) !== null || documents.size + items.size > 0;
+  const memory = wanted === null ? null : await memoryOf(deps, wanted);
+  if (!hasOwn && memory === null) return null;
   await freshen(deps, session);
   const seqs = inputs.map(([seq]) => seq);
   const query = await queryOf(deps, session, seqs);
   if (wordsOf(query).length === 0) return null;
   const ranking: Ranking = { deps, session, state, query, ranker: "bm25", note: null };
+  const own = hasOwn ? await ownParts(ranking, renderer) : [];
+  const found = [...own, ...(memory === null ? [] : await memoryParts(ranking, memory))];
+  if (found.length === 0) return null;
+  const shown = own.length === 0 ? "" : await shownText(deps, session, state, settings);
+  const { entries, carried } = fitting(ranking, found, {
+    shown,
+    windowTokens,
+    tokensMax: found.some(isNewMemory) ? ((await wanted?.room()) ?? 0) : 0,
+  });
+  if (entries.length === 0) return null;
+  const { ranker, note } = ranking;
+  return { body: { inputs: seqs, entries, ranker, ...(note === null ? {} : { note }) }, carried };
+}
+
+const isNewMemory = ({ memory }: Found): boolean => memory !== undefined && memory.place === null;
+
+/** The best that fit and are not shown. */
+function fitting(
+  { deps }: Ranking,
+  found: readonly Found[],
+  { shown, windowTokens, tokensMax }: { shown: string; windowTokens: number; tokensMax: number },
+): { readonly entries: RetrievedEntry[]; readonly carried: readonly CarriedEntry[] } {
+  const entries: RetrievedEntry[] = [];
+  const carried: CarriedEntry[] = [];
+  const { share, charsPerToken, charsMin, charsMax } = room;
+  let left = Math.min(charsMax, Math.max(charsMin, windowTokens * share * charsPerToken));
+  let tokens = tokensMax;
+  for (const { entry, event, memory, score, why } of found.toSorted((a, b) => b.score - a.score)) {
+    if (entries.length === entriesMax) break;
+    const rough = { ...entry, digest: "", score: Math.round(score * 100) / 100, why };
+    const text = memory === undefined ? entryText(rough, event) : memoryLine(memory.item);
+    if (text.length > left || (memory === undefined && shown.includes(bareText(text)))) continue;
+    const isCarried = memory !== undefined && memory.place === null;
+    const more = isCarried ? roughTokens(`${text}\n`) : 0;
+    if (more > tokens) continue;
+    left -= text.length;
+    tokens -= more;
+    if (isCarried) carried.push(memory.item);
+    const number = isCarried ? { number: carried.length } : {};
+    entries.push({ ...rough, ...number, digest: deps.world.digest("", text) });
+  }
+  return { entries, carried };
+}
+
+/** Of this session's own log. */
+async function ownParts(ranking: Ranking, renderer: number): Promise<readonly Found[]> {
   // A plan that is due is made with this input, and chooses items and sections itself.
-  const isPlanned = !needsPlan(state, renderer);
-  const found = [
+  const isPlanned = !needsPlan(ranking.state, renderer);
+  return [
     ...(isPlanned ? await leftOutItems(ranking) : []),
     ...(isPlanned ? await sectionsOf(ranking) : []),
     ...(await earlierTurns(ranking)),
   ];
-  if (found.length === 0) return null;
-  const shown = await shownText(deps, session, state, settings);
-  const entries: RetrievedEntry[] = [];
-  const { share, charsPerToken, charsMin, charsMax } = room;
-  let left = Math.min(charsMax, Math.max(charsMin, windowTokens * share * charsPerToken));
-  for (const { entry, event, score, why } of found.toSorted((a, b) => b.score - a.score)) {
-    if (entries.length === entriesMax) break;
-    const rough = { ...entry, digest: "", score: Math.round(score * 100) / 100, why };
-    const text = entryText(rough, event);
-    if (text.length > left || shown.includes(bareText(text))) continue;
-    left -= text.length;
-    entries.push({ ...rough, digest: deps.world.digest("", text) });
-  }
-  if (entries.length === 0) return null;
-  const { ranker, note } = ranking;
-  return { inputs: seqs, entries, ranker, ...(note === null ? {} : { note }) };
+}
+
+/** The index of memory; null without any entry, or if the workspace's log is damaged. */
+async function memoryOf(
+  { memory: reader }: Deps,
+  wanted: MemoryWanted,
+): Promise<(MemoryWanted & { readonly indexed: IndexedMemory }) | null> {
+  const { upTo } = wanted.access;
+  const indexed = upTo === 0 ? undefined : await reader.index(upTo).catch(ifDamaged);
+  return indexed === undefined || indexed.memory.size === 0 ? null : { ...wanted, indexed };
+}
+
+async function memoryParts(
+  ranking: Ranking,
+  { access, indexed, news }: MemoryWanted & { readonly indexed: IndexedMemory },
+): Promise<readonly Found[]> {
+  const { deps, session, state, query } = ranking;
+  const isHybrid = (await deps.models?.())?.embedder !== undefined;
+  const choose: RelevantMemoryOptions["choose"] = (byWords, texts) => chooseOf(ranking, byWords, texts);
+  const options = { access, indexed, news, query, choose, isHybrid };
+  const found = await relevantMemory(deps, session, state, options);
+  return found.map((memory): Found => {
+    const { seq, number } = memory.place ?? { seq: 0, number: 1 };
+    const { id, score, words, isRelevant, why } = memory;
+    return {
+      id,
+      score,
+      words,
+      isRelevant,
+      why,
+      entry: { kind: "memory", seq, number },
+      event: undefined,
+      memory,
+    };
+  });
 }
 
 /** One retrieval. */
@@ -132,15 +227,6 @@ async function chooseOf(
 function bareText(text: string): string {
   const line = text.indexOf("\n");
   return line === -1 ? text.slice(2) : text.slice(line + 1);
-}
-
-/** The text of inputs, as far as it is ranked by. */
-export async function queryOf(deps: Deps, session: SessionId, seqs: readonly number[]): Promise<string> {
-  const texts = await sideBySide(seqs, async (seq) => saidIn(await readOne(deps, session, seq)) ?? "");
-  const { head, tail } = queryChars;
-  return texts
-    .map((text) => (text.length <= head + tail ? text : `${text.slice(0, head)}\n${text.slice(-tail)}`))
-    .join("\n");
 }
 
 /** Everything that the context shows now. */

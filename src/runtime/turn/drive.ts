@@ -22,8 +22,7 @@ import { needsPlan } from "../../core/context/plan.ts";
 import { nextContext, type Context } from "../context/context-reader.ts";
 import { planningFor } from "../context/model-settings.ts";
 import { pinsReason } from "../context/plan-reader.ts";
-import { memoryNews } from "../context/memory-news.ts";
-import { retrieve } from "../context/retrieve.ts";
+import { bringIn } from "../context/bring-in.ts";
 import { nextTaken, readWaiting, takenOf } from "../read/inbox.ts";
 import { takeLeaseAt, type SessionLease } from "./lease.ts";
 import type { Deps } from "../deps.ts";
@@ -163,10 +162,8 @@ export class Drive implements AsyncDisposable {
       const tools = known ? {} : options;
       const settings = { model: state.standing.model ?? "offline/offline", images: false };
       const planning = await planningFor(this.#deps, this.session, state);
-      const wanted = { inputs, settings, windowTokens: planning.windowTokens };
-      const retrieved = (await retrieve(this.#deps, this.session, state, wanted)) ?? undefined;
-      const carried = (await memoryNews(this.#deps, this.session, state, { inputs, planning })) ?? undefined;
-      return { do: "begin", inputs, ...tools, ...present({ carried, retrieved }) };
+      const brought = await bringIn(this.#deps, this.session, state, { inputs, settings, planning });
+      return { do: "begin", inputs, ...tools, ...brought };
     });
     return this.#going(change).lastTurn;
   }

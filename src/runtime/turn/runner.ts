@@ -15,8 +15,7 @@ import { giveUp } from "../message/deliver.ts";
 import { takeDrive, type Drive } from "./drive.ts";
 import type { ExecutorRun } from "./executor-run.ts";
 import { noteLeft } from "./file-changes.ts";
-import { memoryNews } from "../context/memory-news.ts";
-import { retrieve } from "../context/retrieve.ts";
+import { bringIn } from "../context/bring-in.ts";
 import { nextTaken, readWaiting, takenOf } from "../read/inbox.ts";
 import { keepLease } from "./lease-keeper.ts";
 import type { Deps } from "../deps.ts";
@@ -122,16 +121,11 @@ const beginEarly =
  * Asks the embedding model, if there is one, before the session is locked for the append that needs the
  * answer: by then the vectors are cached.
  */
-async function warmUp(
-  deps: Deps,
-  session: SessionId,
-  { model, settings }: RunContext,
-  state: State,
-): Promise<void> {
+async function warmUp(deps: Deps, session: SessionId, runContext: RunContext, state: State): Promise<void> {
+  const { model, settings } = runContext;
   if (model.executor !== undefined || (await deps.models?.())?.embedder === undefined) return;
   const inputs = takenOf(await readWaiting(deps.store, session, state));
-  const { windowTokens } = model.facts;
-  await retrieve(deps, session, state, { inputs, settings, windowTokens });
+  await bringIn(deps, session, state, { inputs, settings, planning: planningOf(runContext) });
 }
 
 /** A session without a model is assigned one with its first turn, so that it does not change later. */
@@ -146,14 +140,11 @@ async function beginCommand(
   // Another agent keeps its own context.
   const brings = model.executor === undefined;
   const planning = planningOf(runContext);
-  const { windowTokens } = planning;
-  const retrieved = brings ? await retrieve(deps, session, state, { inputs, settings, windowTokens }) : null;
-  const carried = brings ? await memoryNews(deps, session, state, { inputs, planning }) : null;
+  const brought = brings ? await bringIn(deps, session, state, { inputs, settings, planning }) : {};
   return {
     do: "begin",
     inputs,
-    ...(carried === null ? {} : { carried }),
-    ...(retrieved === null ? {} : { retrieved }),
+    ...brought,
     ...(state.standing.tools.at(-1)?.digest === offer.digest ? {} : { tools: offer }),
     ...(state.standing.model === null ? { model: model.name } : {}),
   };
@@ -312,11 +303,11 @@ class Runner {
     const fresh = inputs.filter(([seq]) => seq > this.#retrievedTo);
     if (fresh.length === 0) return false;
     this.#retrievedTo = fresh.at(-1)?.[0] ?? 0;
-    const { settings, model } = this.#runContext;
-    const { windowTokens } = model.facts;
-    const retrieved = await retrieve(this.#deps, session, state, { inputs: fresh, settings, windowTokens });
-    if (retrieved === null) return false;
-    await this.#drive.change({ do: "retrieve", retrieved });
+    const { settings } = this.#runContext;
+    const asked = { inputs: fresh, settings, planning: planningOf(this.#runContext), isSteering: true };
+    const { carried, retrieved } = await bringIn(this.#deps, session, state, asked);
+    if (retrieved === undefined) return false;
+    await this.#drive.change({ do: "retrieve", carried, retrieved });
     return true;
   }
 

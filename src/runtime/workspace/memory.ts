@@ -57,8 +57,8 @@ export interface MemoryEntry extends MemoryRef {
 export interface MemoryReader {
   /** The entries at the head of the workspace's log. */
   fold(): Promise<{ readonly memory: Memory; readonly headSeq: number; readonly headHash: string }>;
-  /** The same, with search words, and values that are not long, by id. */
-  index(): Promise<{
+  /** The same, with search words, and values that are not long, by id; at least up to a known position. */
+  index(knownSeq?: number): Promise<{
     readonly memory: Memory;
     readonly relevance: Relevance;
     readonly values: ReadonlyMap<string, unknown>;
@@ -141,9 +141,9 @@ export function makeMemoryReader(store: Store, workspace: WorkspaceHeadReader): 
         const head = await advance(false);
         return { ...head, memory };
       }),
-    index: () =>
+    index: (knownSeq = Infinity) =>
       inTurn(async () => {
-        const { headSeq } = await advance(true);
+        const { headSeq } = indexedSeq >= knownSeq ? { headSeq: indexedSeq } : await advance(true);
         return { memory, relevance, values, headSeq };
       }),
   };

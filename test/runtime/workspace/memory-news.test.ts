@@ -127,7 +127,7 @@ suite("memory that arrives while a session is open", () => {
       carried?.content?.items.map(({ key, why }) => `${key}: ${why}`),
       ["bicycle-headlines: this agent's, on headlines, bicycles", "time-zone: the user's preference"],
     );
-    // By its input it is relevant, but it is not looked at again: retrieval brings it in.
+    // What its input is about, retrieval brings in.
     await remember("workspace", "fact", "refund-period", "Refunds take thirty days");
     await ask(session, "How long do refunds take?");
     assert.deepEqual(keysOf((await carriedBy(session)).slice(1)), [[["refund-period"], []]]);
@@ -265,5 +265,109 @@ suite("memory that arrives while a session is open", () => {
     await ask(again, "Go on.");
     assert.deepEqual(keysOf((await carriedBy(again)).slice(1)), [[["brand-voice"], []]]);
     await assertRebuilt(again);
+  });
+});
+
+suite("memory that an input is about", () => {
+  const facts = [
+    ["refund-period", "Refunds take thirty days after the goods came back"],
+    ["harbour-rent", "The rent of the Harbour Street shop is due on the third"],
+    ["payroll-date", "Salaries are paid on the 25th of each month"],
+  ] as const;
+  const remember = async (engine: Engine): Promise<void> => {
+    for (const [key, value] of facts) await engine.remember({ scope: "workspace", kind: "fact", key, value });
+  };
+  const brought = async (session: Session) =>
+    (await all(session.events({ types: ["context.retrieved"] }))) as EventOf<"context.retrieved">[];
+
+  test("is carried in the append that takes it, once, with its score and reason", async () => {
+    const script = scripted(["Fine."]);
+    await using engine = engineWith(script);
+    await remember(engine);
+    const session = await engine.open({ objective: "Keep the books" });
+    await ask(session, "Begin.");
+    assert.deepEqual(await carriedBy(session), []);
+    await ask(session, "How long do refunds take?");
+    await ask(session, "And the refunds for goods that came back?");
+    const [carried, ...more] = await carriedBy(session);
+    assert.deepEqual([keysOf([carried!]), more], [[[["refund-period"], []]], []]);
+    const [event] = await brought(session);
+    const [entry] = event?.body.entries ?? [];
+    assert.deepEqual(
+      [entry?.kind, entry?.seq, entry?.number, entry?.why],
+      ["memory", carried?.seq, 1, "words"],
+    );
+    const types = (await all(session.events())).map(({ type }) => type);
+    const place = types.indexOf("memory.carried");
+    assert.deepEqual(types.slice(place, place + 3), ["memory.carried", "context.retrieved", "turn.started"]);
+    assert.match(
+      lastText(script.calls[1]?.parts),
+      /^\[Rem.*\n- fact refund-period: .*\(the workspace's, on refunds\)\n\]\nHow long do refunds take\?$/,
+    );
+    assert.equal(lastText(script.calls[2]?.parts), "And the refunds for goods that came back?");
+    const { reasons } = await session.context();
+    const told = reasons.flatMap(({ brought: parts = [] }) => parts);
+    assert.deepEqual(
+      told.map(({ kind: what, seq, number }) => [what, seq, number]),
+      [["memory", carried?.seq, 1]],
+    );
+    await assertRebuilt(session);
+  });
+
+  test("comes with what is new, each with its own number", async () => {
+    const script = scripted(["Fine."]);
+    await using engine = engineWith(script);
+    await engine.addAgent(writer);
+    await remember(engine);
+    const session = await engine.open({ objective: "Keep the books", agent: "writer" });
+    await ask(session, "Begin.");
+    await engine.remember({ ...voice, value: "Warm" });
+    await ask(session, "When is the rent of Harbour Street due?");
+    assert.deepEqual(keysOf(await carriedBy(session)), [[["brand-voice", "harbour-rent"], []]]);
+    const [event] = await brought(session);
+    assert.deepEqual(
+      event?.body.entries.map(({ number }) => number),
+      [2],
+    );
+    await ask(session, "And the rent of Harbour Street again?");
+    assert.equal((await brought(session)).length, 1);
+    await assertRebuilt(session);
+  });
+
+  test("that a plan had no room for stands before the input", async () => {
+    const long = "of no interest to anybody who reads it in the evening ".repeat(16);
+    const script = scripted(["Fine."]);
+    await using engine = engineWith(script);
+    await engine.addAgent({
+      ...writer,
+      context: { shares: { memory: { share: 0.001, floorTokens: 0, ceilingTokens: 100 } } },
+    });
+    await remember(engine);
+    await engine.remember({ ...voice, kind: "fact", key: "warehouse", value: `Crates of oranges, ${long}` });
+    const rich = await engine.open({
+      objective: "Count crates of oranges in the warehouse",
+      agent: "writer",
+    });
+    await ask(rich, "Begin.");
+    assert.doesNotMatch(JSON.stringify(script.calls.at(-1)?.parts), /fact warehouse/);
+    await ask(rich, "How many crates of oranges?");
+    assert.match(lastText(script.calls[1]?.parts), /\[Brought in .*\n- fact warehouse: Crates of oranges/);
+    await assertRebuilt(rich);
+  });
+
+  test("of another user or agent, or outside the scopes, never comes", async () => {
+    const script = scripted(["Fine."]);
+    await using engine = engineWith(script);
+    await engine.addAgent({ ...writer, memory: { carry: { scopes: ["agent"] } } });
+    const about = { kind: "fact", key: "refund-period", value: "Refunds take thirty days" };
+    await engine.remember({ scope: "agent", owner: "other", ...about });
+    await engine.remember({ scope: "user", owner: "prn_01hf7yat00000000000000000w", ...about });
+    await engine.remember({ scope: "workspace", ...about });
+    const session = await engine.open({ objective: "Refunds", agent: "writer" });
+    await ask(session, "How long do refunds take?");
+    assert.deepEqual([await carriedBy(session), await brought(session)], [[], []]);
+    const plain = await engine.open({ objective: "Books" });
+    await ask(plain, "How long do refunds take?");
+    assert.equal((await brought(plain))[0]?.body.entries.length, 1);
   });
 });

@@ -1,6 +1,7 @@
 /** The type of a fold, and the state changes that folds share. */
 import type { SessionEventType } from "./catalog.ts";
 import type { EventOf } from "./event.ts";
+import { noPace } from "./context/latency.ts";
 import type { Mind, Ref, Standing, State } from "./state.ts";
 
 /**
@@ -47,4 +48,4 @@ export const heard = (state: State, seq: number): State => think(state, { toSeq:
  * anew.
  */
 export const beginAnew = (state: State): State =>
-  stand(state, { tools: state.standing.tools.slice(-1), renderer: null, plan: null });
+  stand(state, { tools: state.standing.tools.slice(-1), renderer: null, plan: null, pace: noPace });

@@ -12,6 +12,7 @@ import type { Binding } from "./tool/commands.ts";
 import type { z } from "zod";
 import type { Digest } from "./chain.ts";
 import { SortedMap } from "./sorted-map.ts";
+import { noPace } from "./context/latency.ts";
 import type { SessionStatus } from "./session/lifecycle.ts";
 import { subtract, type Ranges } from "./range.ts";
 
@@ -258,6 +259,11 @@ export interface Standing {
     readonly done: readonly string[];
     readonly onlyTells?: true;
   } | null;
+  /** How long its answers take, since the context began. */
+  readonly pace: {
+    readonly first: readonly (readonly [ms: number, outputTokens: number])[];
+    readonly last: readonly (readonly [ms: number, outputTokens: number])[];
+  };
   /** Where the context begins: after which turn, and when. At the opening, or the last compaction. */
   readonly contextFrom: { readonly turn: number; readonly at: number };
   /** The status that a moved session resumes on arrival. */
@@ -376,6 +382,7 @@ export const emptyStanding: Standing = {
   zone: "smart",
   zoneCauses: [],
   zoneCrossing: null,
+  pace: noPace,
   contextFrom: { turn: 0, at: 0 },
   movedFrom: null,
   source: null,

@@ -42,6 +42,7 @@ const FactsSchema = z.strictObject({
   windowTokens: tokens.optional(),
   outputTokensMax: tokens.optional(),
   images: z.boolean().optional(),
+  effective: z.strictObject({ tokens, source: z.string().min(1).max(500) }).optional(),
   price: PriceSchema.nullable().optional(),
 });
 

@@ -242,13 +242,20 @@ function factsOf(
   config: ModelConfig,
 ): ModelFacts {
   const isLocal = provider === undefined || provider.wire === "compatible";
-  const { windowTokens, outputTokensMax, images, price } = {
+  const { windowTokens, outputTokensMax, images, price, effective } = {
+    effective: catalog.effective,
     ...(isLocal ? catalog.unlisted.compatible : catalog.unlisted.known),
     price: null,
     ...listedFacts(name),
     ...withoutUndefined(config.models?.[name] ?? {}),
   };
-  return { windowTokens, outputTokensMax: Math.min(outputTokensMax, windowTokens), images, price };
+  return {
+    windowTokens,
+    effective,
+    outputTokensMax: Math.min(outputTokensMax, windowTokens),
+    images,
+    price,
+  };
 }
 
 /** A model's name may end in its release date, which does not change its facts. */

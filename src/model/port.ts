@@ -86,6 +86,11 @@ export interface ModelPrice {
 /** What is known of a model: context window, prices, abilities. */
 export interface ModelFacts {
   readonly windowTokens: number;
+  /**
+   * The length up to which it works well, and where that figure is from: a publication, a measurement of the
+   * user's own, or Skein's rule. Absent: the rule's.
+   */
+  readonly effective?: { readonly tokens: number; readonly source: string };
   readonly outputTokensMax: number;
   readonly images: boolean;
   /** Null: unknown, and so is the cost. Never zero for lack of knowledge. */

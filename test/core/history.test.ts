@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { sessionCatalog } from "../../src/core/catalog.ts";
 import { readEvent } from "../../src/core/event.ts";
 import type { Ranges } from "../../src/core/range.ts";
+import { noPace } from "../../src/core/context/latency.ts";
 import { emptyState, mindHash, parseSnapshot, snapshotText, type State } from "../../src/core/state.ts";
 import { digest } from "./digest.ts";
 import { given, plain } from "./given.ts";
@@ -56,7 +57,7 @@ test("folding from any snapshot equals folding from the start", () => {
 function standingOf({ standing }: State): unknown {
   const { status: _, why: __, turn: ___, sleep: ____, inbox: _____, ...rest } = standing;
   // A context begins anew with a rewind, with the tools that count and any renderer.
-  return plain({ ...rest, tools: rest.tools.slice(-1), renderer: null, plan: null });
+  return plain({ ...rest, tools: rest.tools.slice(-1), renderer: null, plan: null, pace: noPace });
 }
 
 test("a rewind gives the mind at its target and leaves the standing, also in rewinds of rewinds", () => {

@@ -6,6 +6,8 @@ import { describe, test } from "node:test";
 import { SkeinError, type ErrorCode } from "../../src/core/error.ts";
 import { parseModelConfig, PriceSchema, type ModelConfig } from "../../src/model/model-config.ts";
 import { makeModels } from "../../src/model/models.ts";
+import { agentRules } from "../../src/core/workspace/agent.ts";
+import { readZone } from "../../src/core/context/zone.ts";
 import catalogue from "../../src/model/models.json" with { type: "json" };
 import type { Model, Models } from "../../src/model/port.ts";
 import { ask, says } from "./drive.ts";
@@ -188,7 +190,8 @@ describe("what is known of a model", () => {
   const env = { ANTHROPIC_API_KEY: "a", OPENAI_API_KEY: "o" };
 
   test("comes from the catalogue, also for a dated name", async () => {
-    const { note: _, ...haiku } = catalogue.models["anthropic/claude-haiku-5-5"];
+    const { note: _, ...listed } = catalogue.models["anthropic/claude-haiku-5-5"];
+    const haiku = { ...listed, effective: catalogue.effective };
     assert.deepEqual((await models(env).model("anthropic/claude-haiku-5-5")).facts, haiku);
     assert.deepEqual((await models(env).model("anthropic/claude-haiku-5-5-20261007")).facts, haiku);
     const sol = (await models(env).model("openai/gpt-6.1-sol-2026-09-29")).facts;
@@ -197,10 +200,14 @@ describe("what is known of a model", () => {
 
   test("is a safe estimate for an unlisted model, and its price is unknown", async () => {
     const { facts } = await models(env).model("openai/gpt-99");
-    assert.deepEqual(facts, { ...catalogue.unlisted.known, price: null });
+    assert.deepEqual(facts, { ...catalogue.unlisted.known, effective: catalogue.effective, price: null });
     const local = models({}, { providers: { ollama: { url: "http://127.0.0.1:9/v1" } } });
     const { facts: guessed } = await local.model("ollama/llama3");
-    assert.deepEqual(guessed, { ...catalogue.unlisted.compatible, price: null });
+    assert.deepEqual(guessed, {
+      ...catalogue.unlisted.compatible,
+      effective: catalogue.effective,
+      price: null,
+    });
   });
 
   test("is overridden by the configuration, field by field", async () => {
@@ -209,7 +216,14 @@ describe("what is known of a model", () => {
       models: { "openai/gpt-4.1": { windowTokens: 10_000, price }, "openai/gpt-99": { price: null } },
     };
     const { facts } = await models(env, config).model("openai/gpt-4.1");
-    assert.deepEqual(facts, { windowTokens: 10_000, outputTokensMax: 10_000, images: true, price });
+    const { effective } = catalogue;
+    assert.deepEqual(facts, {
+      windowTokens: 10_000,
+      effective,
+      outputTokensMax: 10_000,
+      images: true,
+      price,
+    });
     const { facts: other } = await models(env, { models: { "openai/gpt-4.1": { price: null } } }).model(
       "openai/gpt-4.1",
     );
@@ -233,10 +247,28 @@ describe("what is known of a model", () => {
     const llama = list.find(({ name }) => name === "ollama/llama3");
     assert.deepEqual(llama?.facts, {
       windowTokens: 8_192,
+      effective: catalogue.effective,
       outputTokensMax: 4_096,
       images: false,
       price: null,
     });
+  });
+
+  test("says up to which length it works well, and where that is from; 120,000 tokens strain each", () => {
+    const measured = { tokens: 6_000, source: "our own test" };
+    const list = models({}, { models: { "openai/gpt-4.1": { effective: measured } } }).list();
+    for (const { name, facts } of list) {
+      if (name === "openai/gpt-4.1") assert.deepEqual(facts.effective, measured);
+      else if (facts.effective !== undefined) assert.match(facts.effective.source, /^rule: /, name);
+      const { zones } = agentRules(null, facts.effective?.tokens);
+      const { windowTokens } = facts;
+      const reading = readZone({ tokens: 120_000, windowTokens, turns: 40, ageMs: 3 * 3_600_000 }, zones);
+      assert.notEqual(reading.zone, "smart", name);
+    }
+    const own = { name: "a", instructions: "Work.", zones: { strained: { tokens: 50_000 } } };
+    assert.equal(agentRules(own, 6_000).zones.strained.tokens, 50_000);
+    assert.equal(agentRules(null, 6_000).zones.strained.tokens, 6_000);
+    assert.equal(agentRules(null).zones.strained.tokens, 100_000);
   });
 
   test("is listed for a whole server whose models are not listed", () => {

@@ -92,7 +92,9 @@ export function stateLines(
 function contextText({ zone, zoneActions }: StateView, reasons: readonly string[]): string {
   if (zone === "smart") return "OK";
   const why = reasons.length === 0 ? "" : `: ${reasons.join(", ")}`;
-  return `${zone}${why}${zoneActions.length === 0 ? "" : `; done: ${zoneActions.join(", ")}`}`;
+  // They are telling the person right here.
+  const done = zoneActions.filter((action) => action !== "tell-person");
+  return `${zone}${why}${done.length === 0 ? "" : `; done: ${done.join(", ")}`}`;
 }
 
 /** An erased one may have its path as its name, and is unusable: only its kind is shown. */

@@ -19,7 +19,8 @@ export const models = verb({
       "with a key, or else offline/offline, which needs neither key nor network. You can name any " +
       "model of a provider; the price of an unlisted one is unknown. A server that speaks Chat " +
       "Completions is listed as a whole, as NAME/*.",
-    "Prices are dollars for a million tokens, as of the date that --json shows.",
+    "Prices are dollars for a million tokens, as of the date that --json shows. It also shows the length " +
+      "up to which a model works well (effective), and where that figure is from.",
   ],
   examples: [
     "skein models  # all of them",

@@ -2,20 +2,17 @@
  * Signals that a context no longer works well, besides its size: from what it holds, by rule, over its latest
  * messages only. Pure.
  */
+import { wordsOf } from "../memory/words.ts";
 import type { ContextPart, MessagePart } from "./part.ts";
 
 /** What can be wrong with a context besides its size. */
-export type ZoneSignal = "repeated-failure" | "reread" | "contradiction" | "drift";
+export type ZoneSignal = "repeated-failure" | "reread" | "contradiction" | "drift" | "latency";
 
 /** Messages and calls that are looked at, the latest ones. */
 const messagesMax = 200;
 const callsMax = 30;
 /** The same call, with the same arguments, fails or reads the same again. */
 const timesMin = 3;
-/** Inputs in a row that share no word with anything before. */
-const strangeInputs = 3;
-/** Shorter inputs ("go on") say nothing about their subject. */
-const inputWordsMin = 4;
 const textCharsMax = 4_000;
 
 interface SeenCall {
@@ -25,9 +22,11 @@ interface SeenCall {
   readonly input: Readonly<Record<string, unknown>>;
   readonly status: string;
   readonly text: string;
+  /** The input before it. */
+  readonly asked: string;
 }
 
-/** The signals in a context, before its next request. `isRead`: whether a tool only reads. */
+/** The signals of the calls in a context, before its next request. `isRead`: whether a tool only reads. */
 export function readSignals(parts: readonly ContextPart[], isRead: (tool: string) => boolean): ZoneSignal[] {
   const messages = parts.flatMap((part) => (part.part === "message" ? [part] : [])).slice(-messagesMax);
   const calls = callsIn(messages);
@@ -35,7 +34,6 @@ export function readSignals(parts: readonly ContextPart[], isRead: (tool: string
     ...(hasRepeatedFailure(calls) ? (["repeated-failure"] as const) : []),
     ...(hasReread(calls, isRead) ? (["reread"] as const) : []),
     ...(hasContradiction(calls) ? (["contradiction"] as const) : []),
-    ...(hasDrifted(parts, messages) ? (["drift"] as const) : []),
   ];
 }
 
@@ -45,13 +43,16 @@ function callsIn(messages: readonly MessagePart[]): SeenCall[] {
     if (role !== "tool") continue;
     for (const { call, status, text } of content) results.set(call, { status, text });
   }
-  const made = messages.flatMap(({ role, content }) =>
-    role === "assistant" ? content.filter((block) => block.type === "tool-call") : [],
-  );
-  return made.slice(-callsMax).flatMap(({ call, tool, input }) => {
+  let asked = "";
+  const made = messages.flatMap((message) => {
+    if (message.role === "user") asked = saidIn(message) || asked;
+    if (message.role !== "assistant") return [];
+    return message.content.flatMap((block) => (block.type === "tool-call" ? [{ ...block, asked }] : []));
+  });
+  return made.slice(-callsMax).flatMap(({ call, tool, input, asked: before }) => {
     const result = results.get(call);
     if (result === undefined) return [];
-    return [{ tool, key: `${tool} ${JSON.stringify(input)}`, input, ...result }];
+    return [{ tool, key: `${tool} ${JSON.stringify(input)}`, input, asked: before, ...result }];
   });
 }
 
@@ -74,32 +75,26 @@ function hasReread(calls: readonly SeenCall[], isRead: (tool: string) => boolean
   return [...reads.values()].some(({ times }) => times >= timesMin);
 }
 
-/** The model records a decision under a key for which it recorded another value before. */
-function hasContradiction(calls: readonly SeenCall[]): boolean {
-  const decided = new Map<string, string>();
-  for (const { tool, input, status } of calls) {
-    const { kind, key, value } = input;
-    if (tool !== "record" || status !== "ok" || kind !== "decision" || typeof key !== "string") continue;
-    const said = JSON.stringify(value);
-    if ((decided.get(key) ?? said) !== said) return true;
-    decided.set(key, said);
-  }
-  return false;
-}
+/** Kinds that what is recorded later should not contradict. */
+const settled: readonly unknown[] = ["decision", "constraint"];
 
-/** The last inputs share no word with anything said before, nor with the instructions. */
-function hasDrifted(parts: readonly ContextPart[], messages: readonly MessagePart[]): boolean {
-  const places = messages.flatMap((message, place) =>
-    message.role === "user" && wordsOf(saidIn(message)).size >= inputWordsMin ? [place] : [],
-  );
-  const last = places.slice(-strangeInputs);
-  const [first = 0] = last;
-  if (last.length < strangeInputs || places.length < strangeInputs * 2) return false;
-  const before = parts.flatMap((part) => (part.part === "system" ? [part.text.slice(0, textCharsMax)] : []));
-  const known = wordsOf([...before, ...messages.slice(0, first).map(saidIn)].join("\n"));
-  return last.every((place) => {
-    const message = messages[place];
-    return message !== undefined && [...wordsOf(saidIn(message))].every((word) => !known.has(word));
+/** How a result of `record` begins what the item was before; the tool's text, see session-actions.ts. */
+export const beforeWords = "; before it was ";
+
+/**
+ * The model records a decision or a constraint with another value than it had. Not if a person asked for it:
+ * their message right before has words of the new value.
+ */
+function hasContradiction(calls: readonly SeenCall[]): boolean {
+  return calls.some(({ tool, input, status, text, asked }) => {
+    const { kind, value } = input;
+    if (tool !== "record" || status !== "ok" || !settled.includes(kind)) return false;
+    const place = text.indexOf(beforeWords);
+    if (place === -1) return false;
+    const known = new Set(wordsOf(text.slice(place)));
+    const words = wordsOf(JSON.stringify(value)).filter((word) => !known.has(word));
+    const said = new Set(wordsOf(asked));
+    return !words.some((word) => said.has(word));
   });
 }
 
@@ -109,6 +104,3 @@ const saidIn = ({ content }: MessagePart): string =>
     .flatMap((block) => (block.type === "text" && !block.text.startsWith("[") ? [block.text] : []))
     .join("\n")
     .slice(0, textCharsMax);
-
-const wordsOf = (text: string): Set<string> =>
-  new Set((text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).filter((word) => word.length >= 4));

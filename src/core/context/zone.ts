@@ -108,8 +108,9 @@ const phrases: Readonly<Record<ZoneCause, (measure: ZoneMeasure) => string>> = {
   age: ({ ageMs }) => `it is ${age(ageMs)} old`,
   "repeated-failure": () => "the same call fails again and again",
   reread: () => "the same is read again and again",
-  contradiction: () => "a decision was recorded with two values",
+  contradiction: () => "a decision was recorded anew with another value",
   drift: () => "the last inputs look like another task",
+  latency: () => "answers take three times as long as at first",
 };
 
 /**

@@ -1,5 +1,6 @@
 /** Folds of a turn: inputs, model calls, the context window. */
 import { loseOpenCall, settleCall } from "../budget/fold.ts";
+import { withAnswer } from "../context/latency.ts";
 import { crossingAfter } from "../context/zone-policy.ts";
 import * as range from "../range.ts";
 import { SortedMap } from "../sorted-map.ts";
@@ -63,9 +64,10 @@ export const turnFolds: Folds<keyof typeof turnEvents> = {
     return heard(next, seq);
   },
   "model.responded": (state, { body, seq }) => {
-    const { turn } = state.standing;
+    const { turn, pace } = state.standing;
     const next = stand(settleCall(state, "model.responded", body), {
       turn: turn === null ? null : { ...turn, attempts: 0, answered: { finish: body.finish, calls: 0 } },
+      pace: body.ms === undefined ? pace : withAnswer(pace, [body.ms, body.usage.outputTokens]),
     });
     return heard(next, seq);
   },

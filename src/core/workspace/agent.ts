@@ -12,6 +12,7 @@ import * as z from "zod";
 import type { Digest } from "../chain.ts";
 import { checkShape, type InputOrigin } from "../text/shape.ts";
 import { quote } from "../ids.ts";
+import { present } from "../present.ts";
 import { limit } from "../limit.ts";
 import { wrongShares, type ContextShares } from "../context/tiers.ts";
 import { zoneDefaults, type ZoneThresholds } from "../context/zone.ts";
@@ -238,15 +239,22 @@ export interface AgentRules {
   };
 }
 
-/** How a session of this agent runs, with the defaults filled in; null for a session without an agent. */
-export function agentRules(definition: AgentDefinition | null): AgentRules {
+/**
+ * How a session of this agent runs, with the defaults filled in; null for a session without an agent.
+ * `effectiveTokens`: the length up to which its model works well, from which on its context is strained.
+ */
+export function agentRules(definition: AgentDefinition | null, effectiveTokens?: number): AgentRules {
   const { onUnknown, stepsMax, outputTokensMax, zones, compaction, context } = definition ?? {};
   return {
     onUnknown: onUnknown ?? agentDefaults.onUnknown,
     stepsMax: stepsMax ?? agentDefaults.stepsMax,
     outputTokensMax: outputTokensMax ?? agentDefaults.outputTokensMax,
     zones: {
-      strained: { ...agentDefaults.zones.strained, ...zones?.strained },
+      strained: {
+        ...agentDefaults.zones.strained,
+        ...present({ tokens: effectiveTokens }),
+        ...zones?.strained,
+      },
       full: { ...agentDefaults.zones.full, ...zones?.full },
     },
     shares: context?.shares ?? {},

@@ -49,14 +49,15 @@ export async function showContext(
   const { tokens, perPart } = await deps.tokenizer.estimate(read.parts);
   const { parts, reasons, digest, renderer, model, requestSeq, matches } = read;
   const counted = reasons.map((reason, place) => ({ ...reason, tokens: perPart[place] ?? 0 }));
-  const windowTokens = await modelOf(deps, model).then(
-    ({ facts }) => facts.windowTokens,
+  const facts = await modelOf(deps, model).then(
+    (known) => known.facts,
     () => null,
   );
+  const windowTokens = facts?.windowTokens ?? null;
   const tiers = await tiersOf(deps, session, read.plan, counted);
   const shown = { parts, reasons: counted, tiers, digest, renderer, model, requestSeq, matches, tokens };
   const { agent } = await agentOf(deps, session, read.state);
-  const zones = zoneTokens(windowTokens, agentRules(agent).zones);
+  const zones = zoneTokens(windowTokens, agentRules(agent, facts?.effective?.tokens).zones);
   return { ...shown, ...(await compareCounts(deps, session, requestSeq)), windowTokens, zones };
 }
 

@@ -61,7 +61,7 @@ export async function gatherCrew(
     agentUnknown,
     actor,
     model,
-    rules: agentRules(agent),
+    rules: agentRules(agent, model.facts.effective?.tokens),
     settings: settingsFor(model, agent),
     files: toolbox.files,
     get tools() {

@@ -1,11 +1,14 @@
 /** The actions of session tools: each is one append with the call's result, or a read and its result. */
 import type { SessionAct } from "../../core/tool/session-action.ts";
+import { beforeWords } from "../../core/context/signal.ts";
+import { itemKey } from "../../core/item/fold.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { OpenCall } from "../../core/state.ts";
 import type { Drive } from "./drive.ts";
 import { pinnedRoomFor } from "../context/pin.ts";
 import { checkItemKind } from "../workspace/item-kind.ts";
 import { rememberBeside } from "../workspace/memory.ts";
+import { readContent } from "../read/content.ts";
 import { recall } from "../read/recall.ts";
 import { sendMessage } from "../message/send.ts";
 import type { Deps } from "../deps.ts";
@@ -52,7 +55,8 @@ async function perform(
     case "retract": {
       const { act: verb, ...rest } = act;
       const more = act.act === "record" ? await checkRecord(deps, drive, act) : {};
-      const output = `${verb === "record" ? "recorded" : "retracted"} ${act.kind} ${act.key}`;
+      const before = act.act === "record" ? await valueBefore(deps, drive, act) : "";
+      const output = `${verb === "record" ? "recorded" : "retracted"} ${act.kind} ${act.key}${before}`;
       await drive.change({ ...settle, output, act: { do: verb, ...rest, ...more } as never });
       return;
     }
@@ -100,4 +104,20 @@ async function perform(
     case "open":
       await (await import("../branch/children.ts")).openChild(deps, drive, call, act);
   }
+}
+
+const valueCharsMax = 300;
+
+/** For the model, and for a signal of its context: the other value that the item had. */
+async function valueBefore(
+  { store }: Deps,
+  drive: Drive,
+  { kind, key, value }: Extract<SessionAct, { act: "record" }>,
+): Promise<string> {
+  const item = (await drive.state()).mind.items.get(itemKey(kind, key));
+  if (item === undefined) return "";
+  const content = await readContent(store, drive.session, item.seq);
+  const before = JSON.stringify((content as { readonly value?: unknown } | undefined)?.value);
+  if (before === undefined || before === JSON.stringify(value)) return "";
+  return `${beforeWords}${before.slice(0, valueCharsMax)}`;
 }

@@ -7,11 +7,14 @@ import type { CountedUsage, ConsumedInputs, ZoneChange } from "../../core/turn/c
 import { budgetLeft } from "../../core/budget/budget.ts";
 import { mayIn } from "../../core/session/lifecycle.ts";
 import { limit } from "../../core/limit.ts";
-import type { ContextPart } from "../../core/context/part.ts";
+import type { ContextPart, ModelBlock } from "../../core/context/part.ts";
+import type { ContentBlock } from "../../core/schema.ts";
 import { costOf } from "../../core/budget/price.ts";
 import type { Amounts, State } from "../../core/state.ts";
 import { corrected } from "../../core/context/token-count.ts";
 import type { Planning } from "../../core/context/plan.ts";
+import { hasDrifted } from "../../core/context/drift.ts";
+import { isSlowing, withAnswer } from "../../core/context/latency.ts";
 import { readSignals } from "../../core/context/signal.ts";
 import { readZone } from "../../core/context/zone.ts";
 import { ModelError, type ModelAnswer, type ModelFacts } from "../../model/port.ts";
@@ -194,7 +197,7 @@ async function respond(
       for (const [number, call] of calls.entries()) {
         judged.push(await judge(step, state, call, wrong.get(places[number] ?? -1)));
       }
-      const zone = zoneNow(step, state, measured, usage.inputTokens + usage.outputTokens);
+      const zone = zoneNow(step, state, measured, { usage, blocks, ms });
       const { finish } = answer;
       return {
         do: "respond",
@@ -244,18 +247,33 @@ async function judge(
 }
 
 function zoneNow(
-  { deps, runContext }: StepWorld,
-  state: State,
+  { runContext, deps }: StepWorld,
+  { standing }: State,
   { context }: MeasuredContext,
-  tokens: number,
+  { usage, blocks, ms }: ReceivedAnswer,
 ): ZoneChange {
-  const { windowTokens } = runContext.model.facts;
-  const { contextFrom, lastTurn } = state.standing;
-  const turns = lastTurn - contextFrom.turn;
-  const ageMs = Math.max(0, deps.world.now() - contextFrom.at);
-  const signals = readSignals(context.parts, (tool) => runContext.tools.get(tool)?.effect === "read");
-  const { zones } = runContext.rules;
-  return { ...readZone({ tokens, windowTokens, turns, ageMs, signals }, zones), policy: zones };
+  const { rules, model, tools } = runContext;
+  const { contextFrom, lastTurn, pace, zoneCauses } = standing;
+  const calls = readSignals(context.parts, (tool) => tools.get(tool)?.effect === "read");
+  // An exchange that calls tools goes on: what it is about shows in the end.
+  const goesOn = blocks.some(({ type }) => type === "tool-call");
+  const answer = { part: "message", role: "assistant", content: blocks as readonly ModelBlock[] } as const;
+  const drifted = goesOn ? zoneCauses.includes("drift") : hasDrifted([...context.parts, answer]);
+  const slow = isSlowing(withAnswer(pace, [ms, usage.outputTokens]));
+  const measure = {
+    tokens: usage.inputTokens + usage.outputTokens,
+    windowTokens: model.facts.windowTokens,
+    turns: lastTurn - contextFrom.turn,
+    ageMs: Math.max(0, deps.world.now() - contextFrom.at),
+    signals: [...calls, ...(drifted ? (["drift"] as const) : []), ...(slow ? (["latency"] as const) : [])],
+  };
+  return { ...readZone(measure, rules.zones), policy: rules.zones };
+}
+
+interface ReceivedAnswer {
+  readonly usage: CountedUsage;
+  readonly blocks: readonly ContentBlock[];
+  readonly ms: number;
 }
 
 /** Counts for a provider that reports no usage. */

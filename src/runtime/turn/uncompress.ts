@@ -54,8 +54,8 @@ async function zoneWithout(
   const settings = settingsFor(model, agent);
   const { parts } = await nextContext(deps, session, { state: uncovered, settings, inputs: [] });
   const { tokens } = await deps.tokenizer.estimate(parts);
-  const { windowTokens } = model.facts;
-  const { compaction, zones } = agentRules(agent);
+  const { windowTokens, effective } = model.facts;
+  const { compaction, zones } = agentRules(agent, effective?.tokens);
   if (isOverfull(tokens, windowTokens, compaction)) {
     const most = count(Math.floor(compaction.atShare * windowTokens));
     const longer = `the context would have ${count(tokens)} tokens`;

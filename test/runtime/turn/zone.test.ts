@@ -4,6 +4,7 @@ import { test } from "node:test";
 import type { Session } from "../../../src/runtime/engine/session.ts";
 import type { AgentDefinition } from "../../../src/core/workspace/agent.ts";
 import { ask, assertRebuilt, bound, isPrompt, lastText, report, small, textsOf } from "./outgrown.ts";
+import cases from "../../core/context/drift-cases.json" with { type: "json" };
 import { engineWith, say, use, type Line } from "./scripted.ts";
 import type { ModelCall } from "../../../src/model/port.ts";
 
@@ -145,4 +146,32 @@ test("a policy is checked: an unknown action is refused", async () => {
     engine.addAgent(agentOf({ strained: { actions: ["explode" as "suspend"] } })),
     /zones\.strained\.actions\[0\].*tell-person.*explode|actions/,
   );
+});
+
+test("drift and contradiction fire in a real session, and not before", async () => {
+  const { objective, said } = cases.drifted[3]!;
+  const answers = new Map(said.map(([input = "", answer = ""]) => [input, answer]));
+  const script = small((call) => {
+    const last = lastText(call);
+    if (last.startsWith("Decide ")) {
+      const [, value = ""] = last.split(" ");
+      return [use("record", { kind: "decision", key: "store", value, because: "asked" }, "r1")];
+    }
+    const mysql = { kind: "decision", key: "store", value: "mysql", because: "it is better" };
+    if (last === "Look again") return [use("record", mysql, "r2")];
+    return answers.get(last) ?? "Done.";
+  }, 100_000);
+  await using engine = engineWith(script);
+  const session = await engine.open({ objective });
+  for (const [place, [input = ""]] of said.entries()) {
+    await ask(session, input);
+    const { zoneCauses } = await session.state();
+    assert.deepEqual(zoneCauses, place === said.length - 1 ? ["drift"] : [], input);
+  }
+  const other = await engine.open({ objective: "Choose a store" });
+  // A person decides, and decides otherwise.
+  for (const input of ["Decide sqlite", "Decide postgres"]) await ask(other, input);
+  assert.deepEqual((await other.state()).zoneCauses, []);
+  await ask(other, "Look again");
+  assert.deepEqual((await other.state()).zoneCauses, ["contradiction"]);
 });

@@ -4268,7 +4268,7 @@ class Session(_SessionBase):
         *,
         timeout: Optional[float] = None,
     ) -> SessionRowParent:
-        """The position that a checkpoint names, to be read at, forked from or rewound to."""
+        """The position of a checkpoint, or the last one until a time: to read at, fork from or rewind to."""
         return cast("SessionRowParent", self._call(
             "session.load",
             {
@@ -7186,7 +7186,7 @@ class AsyncSession(_AsyncSessionBase):
         *,
         timeout: Optional[float] = None,
     ) -> SessionRowParent:
-        """The position that a checkpoint names, to be read at, forked from or rewound to."""
+        """The position of a checkpoint, or the last one until a time: to read at, fork from or rewind to."""
         return cast("SessionRowParent", await self._call(
             "session.load",
             {

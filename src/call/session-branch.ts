@@ -92,7 +92,7 @@ export const sessionBranches = {
       "which also needs the scope read, it restores them.",
     args: ["place"],
     params: () => ({
-      place: field.Place.describe("the position, or the name of a checkpoint"),
+      place: field.Place.describe("the position, the name of a checkpoint, or a time"),
       requeue: z.boolean().describe("queue inputs again that were processed since").exactOptional(),
       reason,
       files: z

@@ -42,19 +42,28 @@ export const sessionReads = {
   }),
   "session.load": read("session", "load", {
     title: "Load a checkpoint or position",
-    summary: "The position that a checkpoint names, to be read at, forked from or rewound to.",
+    summary:
+      "The position of a checkpoint, or the last one until a time: to read at, fork from or rewind to.",
     args: ["place"],
-    params: () => ({ place: field.Place.describe("the position, or the name of a checkpoint") }),
+    params: () => ({
+      place: field.Place.describe(
+        "the position, the name of a checkpoint, or a time such as 2026-11-16T09:00, yesterday or -2h",
+      ),
+    }),
     answer: () => z.looseObject({ session: SessionId, seq: Count }),
     verb: {
       group: "Branches",
-      line: "Show a session at a checkpoint or position, and how to continue from there.",
-      flags: { place: "NAME|SEQ" },
+      line: "Show a session at a checkpoint, position or time, and how to continue from there.",
+      flags: { place: "NAME|SEQ|TIME" },
       about: [
         "It changes nothing. Fork to try something else from there and keep what came later; rewind to go " +
           "back.",
       ],
-      examples: ["skein load 4x8kz1 before-run  # at a checkpoint", "skein load 4x8kz1 12  # at a position"],
+      examples: [
+        "skein load 4x8kz1 before-run  # at a checkpoint",
+        "skein load 4x8kz1 12  # at a position",
+        "skein load 4x8kz1 2026-11-16T09:00  # as it was then",
+      ],
     },
   }),
   "session.head": read("session", "head", {

@@ -197,6 +197,7 @@ export const table: Readonly<Record<string, Row>> = {
   "read/score.test.ts": but({ "a score that is none is refused, and nothing is written": worded }),
   "read/recall.test.ts": "is about what a tool gives the model, within a turn",
   "read/search.test.ts": all,
+  "read/time-place.test.ts": all,
   "log/secret-doors.test.ts": all,
   "log/secret.test.ts": all,
   "engine/session.test.ts": but({ "a position past the end, or none at all, is not found": worded }),

@@ -155,6 +155,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/read/recall.test.ts": ofModels,
   "runtime/read/score.test.ts": 4,
   "runtime/read/search.test.ts": 1,
+  "runtime/read/time-place.test.ts": 1,
   "runtime/log/secret-doors.test.ts": ofSqlite,
   "runtime/log/secret.test.ts": ofCore,
   "runtime/engine/session.test.ts": 2,

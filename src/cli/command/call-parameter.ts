@@ -125,8 +125,8 @@ const optionTypes: Partial<Record<Form, Option["type"]>> = {
 
 const placeholders: Partial<Record<Form, string>> = {
   pairs: "KEY=VALUE",
-  position: "SEQ|NAME",
-  place: "SEQ|NAME",
+  position: "SEQ|NAME|TIME",
+  place: "SEQ|NAME|TIME",
   any: "JSON",
   file: "FILE",
   coming: "TIME",

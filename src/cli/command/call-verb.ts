@@ -146,7 +146,7 @@ async function findSession(
   if (position === undefined) return call.session(id);
   const [field = ""] = position.path;
   const given = params[field] as string | number | undefined;
-  const { session, seq } = await placeOf(operation.call, id, given, call.session);
+  const { session, seq } = await placeOf(operation.call, id, given, call);
   if (seq !== null) params[field] = seq;
   return session;
 }

@@ -1,14 +1,19 @@
-/** `ID@SEQ` and `ID@NAME`: a session, and a position or checkpoint of it, in one word. */
+/** `ID@SEQ`, `ID@NAME` and `ID@TIME`: a session, and a position, checkpoint or time of it, in one word. */
 import { SkeinError } from "../../core/error.ts";
 import type { Session } from "../../runtime/engine/session.ts";
+import { localTime, momentOf } from "../../runtime/read/time-place.ts";
 import { parsePlace } from "./args.ts";
+import type { Screen } from "./screen.ts";
 
-/** The session, and the position; null for the current one. */
+/** The session, and the position; null for the current one. Says which one a time means. */
 export async function placeOf(
   where: string,
   word: string,
   at: string | number | undefined,
-  session: (id: string) => Promise<Session>,
+  {
+    session,
+    out,
+  }: { readonly session: (id: string) => Promise<Session>; readonly out: Pick<Screen, "note"> },
 ): Promise<{ readonly session: Session; readonly seq: number | null }> {
   const mark = word.indexOf("@");
   const id = mark === -1 ? word : word.slice(0, mark);
@@ -20,9 +25,13 @@ export async function placeOf(
   const place = mark === -1 ? at : parsePlace(word.slice(mark + 1));
   if (place === "") {
     throw new SkeinError("invalid", `${where}: position missing after the @`, {
-      hint: "for example ID@12",
+      hint: "for example ID@12 or ID@yesterday",
     });
   }
   const found = await session(id);
-  return { session: found, seq: place === undefined ? null : (await found.load(place)).seq };
+  const seq = place === undefined ? null : (await found.load(place)).seq;
+  if (seq !== null && typeof place === "string" && momentOf(place, 0) !== null)
+    for await (const { at: ms } of found.events({ fromSeq: seq, toSeq: seq }))
+      out.note(`${place}: position ${seq}, of ${localTime(ms)}`);
+  return { session: found, seq };
 }

@@ -21,8 +21,8 @@ export const mergePlain = plain("session.merge", {
   prepare({ params, given: { resolve, value, because } }) {
     params.resolve = answersOf(resolve, value, because);
   },
-  async call({ found, params, session }) {
-    const from = await placeOf("merge", params.from ?? "", undefined, session);
+  async call({ found, params, session, out }) {
+    const from = await placeOf("merge", params.from ?? "", undefined, { session, out });
     return found.merge({
       ...params,
       from: from.session.id,

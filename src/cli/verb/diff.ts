@@ -20,20 +20,21 @@ export const diff = verb({
     files: { type: "flag", what: "only the files that tools changed, with the lines of short texts" },
   },
   about: [
-    "FROM and TO are an ID, ID@SEQ or ID@NAME; without TO it is the current session of FROM. + " +
+    "FROM and TO are an ID, ID@SEQ, ID@NAME or ID@TIME; without TO it is the current session of FROM. + " +
       "exists in TO only, - in FROM only, ~ in both but differs. Options can be combined; without " +
       "any, everything is shown but context and files.",
   ],
   examples: [
     "skein diff 4x8kz1@12 4x8kz1@40  # what happened between 12 and 40",
     "skein diff 4x8kz1@before-run  # since a checkpoint",
+    "skein diff 4x8kz1@yesterday  # since the end of yesterday",
     "skein diff 4x8kz1 9m2c7q --items  # what two sessions know differently",
     "skein diff 4x8kz1@12 4x8kz1@40 --files  # what its tools did to files",
     "skein diff 4x8kz1@12 9m2c7q@15 --context --json  # two contexts, for programs",
   ],
   async run({ args, options, out, session }) {
-    const from = await placeOf("diff", args.FROM, undefined, session);
-    const to = args.TO === undefined ? null : await placeOf("diff", args.TO, undefined, session);
+    const from = await placeOf("diff", args.FROM, undefined, { session, out });
+    const to = args.TO === undefined ? null : await placeOf("diff", args.TO, undefined, { session, out });
     const asked = aspects.filter((one) => options[one]);
     const only: { only?: readonly DiffAspect[] } = asked.length === 0 ? {} : { only: asked };
     const found = await from.session.diff(

@@ -11,7 +11,7 @@ export const explain = verb({
   name: "explain",
   line: "Explain a context: every part with its reason, its tokens and its share of the context window.",
   args: ["ID"],
-  options: { at: { type: "place", value: "SEQ|NAME", what: "at this position; the same as ID@SEQ" } },
+  options: { at: { type: "place", value: "SEQ|NAME|TIME", what: "at this position; the same as ID@SEQ" } },
   about: [
     "At the position of a request it also says whether the context, rebuilt from the log, equals " +
       'the one that was sent, byte for byte; "skein log ID --type model.requested" lists those ' +
@@ -23,7 +23,7 @@ export const explain = verb({
     "skein explain 4x8kz1@12 --json | jq .matches  # whether it is what was sent",
   ],
   async run({ args, options, out, session }) {
-    const { session: found, seq } = await placeOf("explain", args.ID, options.at, session);
+    const { session: found, seq } = await placeOf("explain", args.ID, options.at, { session, out });
     const rendered = await found.context(seq === null ? {} : { atSeq: seq });
     const { parts, reasons, windowTokens, ...rest } = rendered;
     const explained = reasons.map(({ tokens, ...reason }, place) => {

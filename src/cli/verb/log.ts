@@ -42,7 +42,7 @@ export const log = verb({
     const { since, until, reverse, limit, follow, full } = options;
     checkRange(options);
     const types = options.type.flatMap((word) => word.split(",")).filter((word) => word !== "");
-    const { session: found, seq } = await placeOf("log", args.ID, undefined, session);
+    const { session: found, seq } = await placeOf("log", args.ID, undefined, { session, out });
     const { fromSeq, toSeq } = rangeOf(options, seq);
     const events = found.events({
       ...present({ fromSeq, toSeq, since, until, limit }),

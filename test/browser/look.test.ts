@@ -37,6 +37,8 @@ suite("how it looks and is reached", { skip }, () => {
     // The library's engine has every call of a client's.
     const made = await makeSampleFamily(stand.engine as unknown as RemoteEngine, () => undefined);
     center = made.id;
+    const doubtful = { scope: "workspace", kind: "fact", value: "Southpay", propose: true } as const;
+    for (const key of ["provider", "fee"]) await stand.engine.remember({ ...doubtful, key });
     const { rows } = await stand.engine.sessions({ text: "Southpay" });
     other = rows[0]?.session ?? "";
     const { sessions } = await home.transcripts.find({});

@@ -228,7 +228,7 @@ const promoteForm = ({ session }: Scope, { kind, key }: Item): FormSpec => ({
   confirm: "Promote",
   act: async (given) => {
     const scope = (given["scope"] ?? "agent") as "agent" | "user" | "workspace";
-    await session.promote(kind, key, { scope, ...filled(given, "because") });
-    showToast("Promoted to memory.");
+    const entry = await session.promote(kind, key, { scope, ...filled(given, "because") });
+    showToast(entry.pending === undefined ? "Promoted to memory." : "It waits for approval under Memory.");
   },
 });

@@ -504,7 +504,7 @@ class AgentSummary(TypedDict):
 
 
 class _MemoryEntryPending(TypedDict):
-    took: str
+    why: str
 
 
 class MemoryEntryPending(_MemoryEntryPending, total=False):
@@ -3303,7 +3303,9 @@ class Client(_ClientBase):
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> MemoryEntry:
-        """Adds a memory entry that comes from no session: a preference, a house rule."""
+        """Adds a memory entry that comes from no session: a preference, a house rule. For all sessions it
+        needs the scope operate, unless it waits for approval.
+        """
         return cast("MemoryEntry", self._call(
             "engine.remember",
             {
@@ -4770,7 +4772,7 @@ class Session(_SessionBase):
     ) -> MemoryEntry:
         """Promotes an item to memory, for later sessions of the agent, the user or the workspace. Returns
         it: it also needs the scope read. An item of a turn that took in outside content waits for
-        approval, unless approve is set, which needs the scope operate.
+        approval, unless approve is set. That and the scope workspace need the scope operate.
         """
         return cast("MemoryEntry", self._call(
             "session.promote",
@@ -6221,7 +6223,9 @@ class AsyncClient(_AsyncClientBase):
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> MemoryEntry:
-        """Adds a memory entry that comes from no session: a preference, a house rule."""
+        """Adds a memory entry that comes from no session: a preference, a house rule. For all sessions it
+        needs the scope operate, unless it waits for approval.
+        """
         return cast("MemoryEntry", await self._call(
             "engine.remember",
             {
@@ -7688,7 +7692,7 @@ class AsyncSession(_AsyncSessionBase):
     ) -> MemoryEntry:
         """Promotes an item to memory, for later sessions of the agent, the user or the workspace. Returns
         it: it also needs the scope read. An item of a turn that took in outside content waits for
-        approval, unless approve is set, which needs the scope operate.
+        approval, unless approve is set. That and the scope workspace need the scope operate.
         """
         return cast("MemoryEntry", await self._call(
             "session.promote",

@@ -163,7 +163,7 @@ export const StateView = once(() =>
   }),
 );
 
-const Doubt = once(() => z.looseObject({ took: Text, tool: Text.optional(), seq: Seq.optional() }));
+const Doubt = once(() => z.looseObject({ why: Text, tool: Text.optional(), seq: Seq.optional() }));
 
 export const MemoryEntry = once(() =>
   z.looseObject({

@@ -92,7 +92,16 @@ export const engineWorkspace = {
   }),
   "engine.remember": change("engine", "remember", {
     title: "Remember something",
-    summary: "Adds a memory entry that comes from no session: a preference, a house rule.",
+    also: [
+      {
+        scope: "operate",
+        what: "remembering for all sessions",
+        when: ({ scope, propose }) => scope === "workspace" && propose !== true,
+      },
+    ],
+    summary:
+      "Adds a memory entry that comes from no session: a preference, a house rule. For all sessions it " +
+      "needs the scope operate, unless it waits for approval.",
     params: () => ({
       scope,
       owner,

@@ -115,11 +115,12 @@ export const sessionKnowledge = {
     also: [
       { scope: "read", what: "promoting, which gives the item," },
       { scope: "operate", what: "approving", when: ({ approve }) => approve === true },
+      { scope: "operate", what: "promoting for all sessions", when: ({ scope }) => scope === "workspace" },
     ],
     summary:
       "Promotes an item to memory, for later sessions of the agent, the user or the workspace. Returns it: " +
       "it also needs the scope read. An item of a turn that took in outside content waits for approval, " +
-      "unless approve is set, which needs the scope operate.",
+      "unless approve is set. That and the scope workspace need the scope operate.",
     args: ["kind", "key"],
     params: () => ({
       kind,

@@ -18,7 +18,7 @@ test("a write-only token sees only the results of its input", async () => {
   await using place = await served({ lines: Array.from({ length: 9 }, () => "Done.") });
   const { engine } = place;
   const write = await tokenOf(place, "write");
-  const both = await tokenOf(place, "write", "read");
+  const both = await tokenOf(place, "write", "read", "operate");
   const fact = { kind: "fact", key: "k" } as const;
   const known = async (): Promise<string> => {
     const session = await engine.open({ objective: `The ${canary}` });
@@ -42,8 +42,9 @@ test("a write-only token sees only the results of its input", async () => {
     ["session.watch", {}],
     ["engine.forget", { ...fact, scope: "workspace" }],
   ];
+  const operate = await tokenOf(place, "write", "operate");
   for (const [id, params] of shows) {
-    assert.equal(refusal(await ask(write, id, params)), "403 read", id);
+    assert.equal(refusal(await ask(operate, id, params)), "403 read", id);
     fine(await ask(both, id, params));
   }
   // From the beginning of the log on, if it was let in.
@@ -65,14 +66,46 @@ test("a write-only token sees only the results of its input", async () => {
     "session.migrate": { model: "acme/other" },
     "session.cancel": { tree: true },
     "engine.open": { from: await known() },
-    "engine.remember": { ...fact, scope: "workspace", value: 2 },
+    "engine.remember": { ...fact, scope: "workspace", value: 2, propose: true },
   };
   for (const [id, params] of Object.entries(others))
     assert.doesNotMatch(JSON.stringify(fine(await ask(write, id as OperationId, params))), /canary/, id);
   // What asking gives begins with the input.
+  await engine.remember({ ...fact, scope: "workspace", value: 2 });
   const asked = fine(await ask(write, "session.ask", { input: "And now?" })) as string;
   assert.match(asked, /And now\?[^]*Done\./);
   assert.doesNotMatch(asked, /canary/);
+});
+
+test("what all sessions start with, and what waits for approval, is decided by who operates", async () => {
+  await using place = await served();
+  const write = await tokenOf(place, "write", "read");
+  const operate = await tokenOf(place, "write", "read", "operate");
+  const session = await place.engine.open({ objective: "Rates" });
+  await session.record("fact", "k", 1);
+  const fact = { kind: "fact", key: "k" } as const;
+  const doubtful = { ...fact, key: "doubtful", scope: "workspace", value: 1, propose: true } as const;
+  const { seq: proposal } = await place.engine.remember(doubtful);
+  const calls: readonly (readonly [OperationId, Given["params"]])[] = [
+    ["session.promote", { ...fact, scope: "workspace" }],
+    ["session.promote", { ...fact, scope: "user", approve: true }],
+    ["engine.remember", { ...fact, scope: "workspace", value: 2 }],
+    ["engine.rejectMemory", { proposal: proposal + 1 }],
+    ["engine.approveMemory", { proposal }],
+  ];
+  for (const [id, params] of calls) {
+    const given = { id: session.id, params: params ?? {} };
+    assert.equal(
+      refusal(await place.call(id, { ...given, token: write })),
+      /^engine\.(approve|reject)Memory$/.test(id) ? "403 undefined" : "403 operate",
+      id,
+    );
+    const done = await place.call(id, { ...given, token: operate });
+    assert.equal(done.status, id === "engine.rejectMemory" ? 404 : 200, id);
+  }
+  fine(await place.call("engine.pendingMemory", { token: write }));
+  const proposed = { ...fact, scope: "workspace", value: 3, propose: true } as const;
+  fine(await place.call("engine.remember", { params: proposed, token: write }));
 });
 
 test("a token without read is refused before any lookup", async () => {

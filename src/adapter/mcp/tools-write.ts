@@ -216,8 +216,8 @@ export const sessionInterrupt = tool("session_interrupt", {
 export const remember = tool("remember", {
   title: "Remember",
   description:
-    "Adds an entry to memory, which sessions opened later start with: a preference, a house rule, a fact. " +
-    "The same scope, kind and name again replaces the value.",
+    "Proposes an entry of memory, which sessions opened later start with: a preference, a house rule, a " +
+    "fact. It waits until a person approves it. The same scope, kind and name again replaces the value.",
   scopes: ["write"],
   hints: { idempotentHint: true },
   untrusted: false,
@@ -230,7 +230,7 @@ export const remember = tool("remember", {
     owner: z.string().max(64).optional().describe("the agent's name, or a principal"),
     key: key(),
   }),
-  output: () => ({ scope: Text, kind: Text, name: Text }),
+  output: () => ({ scope: Text, kind: Text, name: Text, proposal: Count, pending: z.boolean() }),
   async run(access, args) {
     needWorkspace(access);
     const { name, value, kind, because, owner, scope = "workspace" } = args;
@@ -240,8 +240,10 @@ export const remember = tool("remember", {
       kind,
       key: name,
       value,
+      // A model says so, and perhaps what it has read.
+      propose: true,
       ...present({ because, owner }),
     });
-    return { data: showMemory(entry).entry };
+    return { data: { ...showMemory(entry).entry, proposal: entry.seq, pending: true } };
   },
 });

@@ -1,5 +1,5 @@
 /** The approval queue of memory: pending, approve, reject. */
-import { doubtText } from "../../core/memory/proposal.ts";
+import { doubtText } from "../../core/text/doubt-text.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import type { PendingMemory } from "../../runtime/workspace/memory-queue.ts";
 import { plain } from "../command/presentation.ts";

@@ -18,30 +18,26 @@ import {
 
 /**
  * What makes an item doubtful. `tool`: a result of a tool other than the session's own. `input`: an input
- * that no person typed. `file`: an attachment or a document. `caller`: a program proposed it.
+ * that no person typed. `file`: an attachment or a document. `caller`: a program proposed it. `scope`: no
+ * rule of the agent lets the model share it with the workspace.
  */
-export const doubtSources = ["tool", "input", "file", "merge", "compaction", "import", "caller"] as const;
-/** The outside content that an item may come from. */
+export const doubtSources = [
+  "tool",
+  "input",
+  "file",
+  "merge",
+  "compaction",
+  "import",
+  "caller",
+  "scope",
+] as const;
+/** Why an item needs approval. */
 export interface Doubt {
-  readonly took: (typeof doubtSources)[number];
+  readonly why: (typeof doubtSources)[number];
   /** The tool that brought it. */
   readonly tool?: string;
   /** Its position in the session that the item comes from. */
   readonly seq?: number;
-}
-
-/** In a few words, for people: `a result of the tool fetch`. */
-export function doubtText({ took, tool }: Pick<Doubt, "tool"> & { readonly took: string }): string {
-  const what: Readonly<Record<string, string>> = {
-    tool: tool === undefined ? "a result of a tool" : `a result of the tool ${tool}`,
-    input: "an input that no person typed",
-    file: "a file",
-    merge: "a merge",
-    compaction: "a summary of earlier turns",
-    import: "an imported session",
-    caller: "a program that proposed it",
-  };
-  return what[took] ?? took;
 }
 
 /** A proposal at its position of the workspace's log. */
@@ -112,7 +108,7 @@ export class Proposals {
         this.#waiting.set(proposalId(name, session), {
           ...ref,
           ...present({ status }),
-          doubt: doubt ?? { took: "caller" },
+          doubt: doubt ?? { why: "caller" },
         });
         this.#bySession.set(session ?? "", (this.#bySession.get(session ?? "") ?? 0) + 1);
         return;

@@ -120,13 +120,13 @@ export const workspaceEvents = {
       origin: Position.optional(),
       by: z.enum(["rule", "tool", "person"]).optional(),
       /** The outside content: what it is, the tool that brought it, and its position in the session. */
-      doubt: z.looseObject({ took: Word, tool: ToolName.optional(), seq: Seq.optional() }),
+      doubt: z.looseObject({ why: Word, tool: ToolName.optional(), seq: Seq.optional() }),
     }),
     content: z.looseObject({ value: Json, because: z.string().optional() }),
     summary: ({ scope, owner, kind, key, doubt }, content) =>
       `Proposed ${kind} ${key} for ${owned(scope, owner)}` +
       ifGiven(content, ({ value }) => ` = ${valueText(value)}`) +
-      `; it may come from outside: ${doubt.took}${after(doubt.tool)}`,
+      `; it may come from outside: ${doubt.why}${after(doubt.tool)}`,
     sample: {
       body: {
         scope: "agent",
@@ -135,7 +135,7 @@ export const workspaceEvents = {
         key: "vendor",
         origin: { session: otherSession, seq: 9 },
         by: "rule",
-        doubt: { took: "tool", tool: "fetch", seq: 6 },
+        doubt: { why: "tool", tool: "fetch", seq: 6 },
       },
       content: { value: "acme", because: "the page says so" },
     },

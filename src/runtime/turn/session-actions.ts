@@ -12,6 +12,7 @@ import { readContent } from "../read/content.ts";
 import { recall } from "../read/recall.ts";
 import { sendMessage } from "../message/send.ts";
 import type { Deps } from "../deps.ts";
+import { doubtText } from "../../core/text/doubt-text.ts";
 import { toolErrorText, shapeOutput } from "./tool-output.ts";
 
 /** Executes it, and settles the call: the model gets a refusal of the session or the store as an error. */
@@ -66,7 +67,7 @@ async function perform(
       const output =
         doubt === null
           ? `later sessions will know ${act.kind} ${act.key}`
-          : `${act.kind} ${act.key} waits for a person's approval: it may come from outside content`;
+          : `${act.kind} ${act.key} waits for a person's approval: ${doubtText(doubt)}`;
       await drive.change({ ...settle, output }, { also });
       return;
     }

@@ -168,6 +168,17 @@ function definedBy({ body, at, actor, seq }: StoredRecord): DefinedAgent {
   return { name: agent, version, digest, at, actor, seq };
 }
 
+/** Whether a person added just this definition to the workspace: an imported session may bring another. */
+export async function isDefined(
+  deps: AgentDeps & WorkspaceDeps,
+  definition: AgentDefinition,
+): Promise<boolean> {
+  const wanted = agentDigest(deps.world.digest, definition);
+  for await (const { name, digest } of definitions(deps, { reverse: true }))
+    if (name === definition.name && digest === wanted) return true;
+  return false;
+}
+
 const isErased = async (store: Store, { seq }: DefinedAgent): Promise<boolean> =>
   (await definitionAt(store, seq)) === undefined;
 

@@ -30,14 +30,14 @@ export async function doubtIn(
   { session, state, drafts }: AlsoChange,
   isFollowed: (draft: DraftEvent) => boolean,
 ): Promise<(draft: DraftEvent) => Doubt | null> {
-  if (isImported(state)) return () => ({ took: "import" });
+  if (isImported(state)) return () => ({ why: "import" });
   const recorded = drafts.filter((draft) => draft.type === "item.recorded" && isFollowed(draft));
   const doubts = new Map<DraftEvent, Doubt>();
   const put = (draft: DraftEvent, doubt: Doubt | null): void => {
     if (doubt !== null) doubts.set(draft, doubt);
   };
   // Items that a compaction extracts or an import brings come from elsewhere.
-  const copied = drafts.map(({ type }) => copyTypes[type]).find((took) => took !== undefined);
+  const copied = drafts.map(({ type }) => copyTypes[type]).find((why) => why !== undefined);
   const startedSeq = state.standing.turn?.startedSeq;
   const own = recorded.filter((draft) => copied === undefined && originIn(draft.body) === undefined);
   const inTurn = own.some(({ turn }) => turn !== undefined)
@@ -46,7 +46,7 @@ export async function doubtIn(
   for (const draft of own) put(draft, draft.turn === undefined ? null : inTurn);
   for (const draft of recorded) {
     const origin = originIn(draft.body);
-    if (copied !== undefined) put(draft, { took: copied });
+    if (copied !== undefined) put(draft, { why: copied });
     else if (origin !== undefined) put(draft, await doubtOfOrigin(deps, origin, mergesMax));
   }
   return (draft) => doubts.get(draft) ?? null;
@@ -67,13 +67,13 @@ async function doubtOfOrigin(
 ): Promise<Doubt | null> {
   const { session, seq } = origin;
   const isHere = isSessionId(session) && (await deps.store.head(session)) !== undefined;
-  if (!isHere || mergesLeft === 0) return { took: "merge" };
+  if (!isHere || mergesLeft === 0) return { why: "merge" };
   const doubt = await doubtAt(deps, session, await deps.writer.current(session), seq, mergesLeft - 1);
   // A position in another session would mislead.
-  return doubt === null ? null : { took: "merge" };
+  return doubt === null ? null : { why: "merge" };
 }
 
-const copyTypes: Readonly<Record<string, Doubt["took"]>> = {
+const copyTypes: Readonly<Record<string, Doubt["why"]>> = {
   "transcript.compacted": "compaction",
   "source.imported": "import",
 };
@@ -88,14 +88,14 @@ export async function doubtAt(
   seq: number,
   mergesLeft = mergesMax,
 ): Promise<Doubt | null> {
-  if (isImported(state)) return { took: "import" };
+  if (isImported(state)) return { why: "import" };
   const { store } = deps;
   const place = { fromSeq: seq, toSeq: seq, limit: 1, contents: false };
   const [record] = await store.read(session, place);
-  if (record === undefined) return { took: "import" };
+  if (record === undefined) return { why: "import" };
   const origin = originIn(JSON.parse(record.body));
   if (origin !== undefined) return doubtOfOrigin(deps, origin, mergesLeft);
-  if (await isExtracted(store, session, seq)) return { took: "compaction" };
+  if (await isExtracted(store, session, seq)) return { why: "compaction" };
   if (record.turn === null) return null;
   const range = { fromSeq: 1, toSeq: seq, limit: 1, contents: false, reverse: true };
   const [started] = await store.read(session, { ...range, types: ["turn.started"] });
@@ -117,7 +117,7 @@ async function turnDoubt(
   startedSeq: number | undefined,
   toSeq: number,
 ): Promise<Doubt | null> {
-  if (startedSeq === undefined) return { took: "input" };
+  if (startedSeq === undefined) return { why: "input" };
   const key = `${session}@${startedSeq}`;
   const known = shared.turnOrigins.get(key);
   if (known !== undefined && known.taken !== null) return known.taken.at <= toSeq ? known.taken.doubt : null;
@@ -140,14 +140,14 @@ async function firstTaken(
       readonly effect?: string;
       readonly inputs?: readonly (readonly [number, number])[];
     };
-    if (type === "session.merged") return { at: seq, doubt: { took: "merge", seq } };
-    if (type === "document.loaded") return { at: seq, doubt: { took: "file", seq } };
+    if (type === "session.merged") return { at: seq, doubt: { why: "merge", seq } };
+    if (type === "document.loaded") return { at: seq, doubt: { why: "file", seq } };
     const isOutside = body.effect !== "session" || readingTools.has(body.tool ?? "");
     if (type === "tool.requested" && isOutside)
-      return { at: seq, doubt: { took: "tool", ...present({ tool: body.tool }), seq } };
+      return { at: seq, doubt: { why: "tool", ...present({ tool: body.tool }), seq } };
     for (const [place] of body.inputs ?? []) {
-      const took = await inputDoubt(store, session, place);
-      if (took !== null) return { at: seq, doubt: { took, seq: place } };
+      const why = await inputDoubt(store, session, place);
+      if (why !== null) return { at: seq, doubt: { why, seq: place } };
     }
   }
   return null;

@@ -29,6 +29,7 @@ import { readContent } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
 import { doubtAt, doubtIn } from "./item-trust.ts";
 import { writeWorkspace } from "../log/workspace-log.ts";
+import { isDefined } from "./agents.ts";
 import { agentOf } from "./session-agent.ts";
 
 /**
@@ -193,7 +194,22 @@ async function rulesOf(deps: Deps, session: SessionId, state: State): Promise<re
   const { agent: definition, agentUnknown } = await agentOf(deps, session, state);
   // A fork tries something else: by default that replaces nothing.
   const byDefault = agentUnknown || fork !== null ? [] : null;
-  const rules = definition?.memory?.promote ?? byDefault;
+  const stated = definition?.memory?.promote;
+  const isWide = stated?.some(({ scope }) => scope === "workspace") ?? false;
+  // What a session shares with all others is set by a person who may operate this workspace.
+  const isForeign = isWide && definition !== null && !(await isDefined(deps, definition));
+  const rules = (isForeign ? stated?.filter(({ scope }) => scope !== "workspace") : stated) ?? byDefault;
   kept.set(place, rules);
   return rules;
+}
+
+/** Whether a rule of the session's agent shares this item with the workspace. */
+export async function isShared(
+  deps: Deps,
+  session: SessionId,
+  state: State,
+  { kind, key }: NamedEntry,
+): Promise<boolean> {
+  const rules = (await rulesOf(deps, session, state)) ?? [];
+  return rules.some((rule) => rule.scope === "workspace" && isRuled(rule, kind, key));
 }

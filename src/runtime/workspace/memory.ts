@@ -39,7 +39,7 @@ import type { Also } from "../log/workspace-effects.ts";
 import { contentOf, readContent } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
 import { doubtAt } from "./item-trust.ts";
-import { ifDamaged, mend, ownersOf, principalOf } from "./memory-follow.ts";
+import { ifDamaged, isShared, mend, ownersOf, principalOf } from "./memory-follow.ts";
 import type { WorkspaceHeadReader } from "../read/known-heads.ts";
 import { showAgent } from "./agents.ts";
 import { writeOnce } from "../log/workspace-log.ts";
@@ -271,7 +271,7 @@ export async function remember(deps: Deps, options: RememberOptions): Promise<Me
       hint: "pass a value, or forget the entry",
     });
   }
-  const doubt: Doubt = { took: "caller" };
+  const doubt: Doubt = { why: "caller" };
   const how = options.propose === true ? ({ by: "tool", doubt } as const) : ({ by: "person" } as const);
   return promote(deps, async () => ({ ...name, value, because, ...how }));
 }
@@ -565,7 +565,11 @@ export async function rememberBeside(
   asked: MemoryQuery,
 ): Promise<RememberEffects> {
   const item = state.mind.items.get(itemKey(asked.kind, asked.key));
-  const doubt = item === undefined ? null : await doubtAt(deps, session, state, item.seq);
+  const isAllowed = asked.scope !== "workspace" || (await isShared(deps, session, state, asked));
+  const doubt: Doubt | null =
+    item === undefined
+      ? null
+      : ((await doubtAt(deps, session, state, item.seq)) ?? (isAllowed ? null : { why: "scope" }));
   const also: Also = async (change) => {
     const found = await promotionOf(deps, change.session, change.state, { ...asked, by: "tool" });
     const promotion = { ...found, actor: "tool:remember" };

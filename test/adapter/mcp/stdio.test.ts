@@ -44,9 +44,10 @@ for (const era of eras) {
     const fork = await client.call("session_fork", { session, at: 2, objective: "Another way" });
     assert.notEqual(field(fork, "session"), session);
     assert.match(String(field(await client.call("session_handoff", { session }), "text")), /base-rate/);
-    await client.call("remember", { kind: "decision", name: "units", value: "metric" });
-    const [entry] = field(await client.call("lookup", { text: "metric" }), "entries") as { name: string }[];
-    assert.equal(entry?.name, "units");
+    // What a model has remembered waits for a person.
+    const told = await client.call("remember", { kind: "decision", name: "units", value: "metric" });
+    assert.deepEqual([field(told, "name"), field(told, "pending")], ["units", true]);
+    assert.deepEqual(field(await client.call("lookup", { text: "metric" }), "entries"), []);
     const hits = field(await client.call("session_search", { text: "hello" }), "hits") as {
       session: string;
     }[];

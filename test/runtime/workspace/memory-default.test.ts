@@ -121,7 +121,7 @@ suite("the default", () => {
     assert.deepEqual(await engine.memory(), []);
     const { proposals } = await engine.pendingMemory();
     assert.deepEqual(
-      proposals.map(({ key, pending }) => [key, pending.took]),
+      proposals.map(({ key, pending }) => [key, pending.why]),
       [["a", "input"]],
     );
   });

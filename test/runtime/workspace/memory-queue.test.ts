@@ -8,6 +8,8 @@ import { limit } from "../../../src/core/limit.ts";
 import type { Engine } from "../../../src/runtime/engine/engine.ts";
 import type { Session } from "../../../src/runtime/engine/session.ts";
 import { defineTool } from "../../../src/tool/define.ts";
+import { openEngine } from "../../../src/index.ts";
+import { kind } from "../../kind.ts";
 import { all, inFile, inMemory } from "../place.ts";
 import { engineWith, scripted, use, type Line } from "../turn/scripted.ts";
 
@@ -55,7 +57,7 @@ suite("the approval queue", () => {
     const { engine, session, proposal } = place;
     assert.deepEqual(await engine.memory(), []);
     const [call] = await all(session.events({ types: ["tool.requested"] }));
-    assert.deepEqual(proposal.pending, { took: "tool", tool: "page", seq: call?.seq });
+    assert.deepEqual(proposal.pending, { why: "tool", tool: "page", seq: call?.seq });
     assert.equal(proposal.origin?.session, session.id);
     const carried = async (): Promise<string> => {
       const next = await engine.open({ objective: "Which vendor do we recommend?", agent: "writer" });
@@ -189,7 +191,7 @@ suite("the approval queue", () => {
     assert.deepEqual(keysOf(await engine.memory()), ["law"]);
     const { proposals } = await engine.pendingMemory();
     assert.deepEqual(
-      proposals.map(({ key, pending }) => [key, pending.took]),
+      proposals.map(({ key, pending }) => [key, pending.why]),
       [["vendor", "merge"]],
     );
   });
@@ -240,6 +242,63 @@ suite("the approval queue", () => {
     });
     assert.equal(erasure?.records, 1);
     assert.ok(erasure?.copies.some(({ type }) => type === "item.recorded"));
+  });
+});
+
+suite("the scope workspace", () => {
+  const shared = (scope: "workspace" | "agent") =>
+    use("remember", { kind: "fact", key: "tone", scope }, `r-${scope}`);
+  const wide: AgentDefinition = {
+    ...writer,
+    memory: { promote: [{ keys: ["tone"], scope: "workspace" }] },
+  };
+
+  test("a model shares with all sessions by a rule alone; otherwise it waits", async () => {
+    const lines: Line[] = [
+      [record("fact", "tone", "brief")],
+      [shared("workspace"), shared("agent")],
+      "Done.",
+    ];
+    await using place = await running(lines);
+    await place.session.ask("Be brief.").result;
+    assert.deepEqual(
+      (await place.engine.memory()).map(({ scope }) => scope),
+      ["agent"],
+    );
+    const { proposals } = await place.engine.pendingMemory();
+    assert.deepEqual(
+      proposals.map(({ scope, pending }) => [scope, pending.why]),
+      [["workspace", "scope"]],
+    );
+    await using ruled = await running(lines, wide);
+    await ruled.session.ask("Be brief.").result;
+    const scopes = (await ruled.engine.memory()).map(({ scope }) => scope);
+    assert.deepEqual(scopes.toSorted(), ["agent", "workspace"]);
+    assert.deepEqual(await pendingKeys(ruled.engine), []);
+  });
+
+  test("a rule that an imported session brings along shares nothing", async () => {
+    for (const [isKnown, expected] of [
+      [false, []],
+      [true, ["workspace"]],
+    ] as const) {
+      await using from = await openEngine({ store: kind().place() });
+      await from.addAgent(wide);
+      const session = await from.open({ objective: "Write", agent: "writer" });
+      const bundle = await all(from.export(session.id, { move: true }));
+      await using to = await openEngine({ store: kind().place() });
+      if (isKnown) await to.addAgent(wide);
+      const bytes = async function* () {
+        yield* bundle;
+      };
+      await to.import(bytes());
+      const copy = await to.session(session.id);
+      await copy.activate({ reason: "reviewed" });
+      await copy.record("fact", "tone", "brief");
+      const scopes = (await to.memory()).map(({ scope }) => scope);
+      assert.deepEqual(scopes, expected);
+      assert.deepEqual(await pendingKeys(to), []);
+    }
   });
 });
 

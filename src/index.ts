@@ -210,7 +210,7 @@ export type { AgentDefinition } from "./core/workspace/agent.ts";
 export type { EmbeddingModelInstance } from "./model/embedding-model-instance.ts";
 export type { LanguageModelInstance } from "./model/language-model-instance.ts";
 export type { ModelConfig } from "./model/model-config.ts";
-export type { ClearOptions } from "./runtime/branch/clear.ts";
+export type { ClearOptions } from "./runtime/branch/succession.ts";
 export type { ForkPlace } from "./runtime/branch/fork.ts";
 export type { Handoff, HandoffOptions } from "./runtime/branch/handoff.ts";
 export type { MergeAnswer } from "./runtime/branch/merge-answer.ts";

@@ -1432,6 +1432,31 @@ class HandoffResult(TypedDict):
     model: Optional[str]
 
 
+class _SuccessorCarriedOverMoved(TypedDict):
+    what: str
+    names: List[str]
+
+
+class SuccessorCarriedOverMoved(_SuccessorCarriedOverMoved, total=False):
+    why: str
+
+
+_SuccessorCarriedOverRequired = TypedDict("_SuccessorCarriedOverRequired", {"from": "str"})
+
+
+class SuccessorCarriedOver(_SuccessorCarriedOverRequired):
+    moved: List[SuccessorCarriedOverMoved]
+    left: List[SuccessorCarriedOverMoved]
+
+
+class _Successor(TypedDict):
+    session: str
+
+
+class Successor(_Successor, total=False):
+    carriedOver: SuccessorCarriedOver
+
+
 class _MergeAnswer2(TypedDict):
     take: Literal["ours", "theirs", "both"]
 
@@ -1860,6 +1885,9 @@ _OPERATIONS: Dict[str, _Operation] = {
         takes="json",
     ),
     "session.clear": _Operation("POST", "/v1/sessions/{id}/clear",
+        takes="json",
+    ),
+    "session.rollover": _Operation("POST", "/v1/sessions/{id}/rollover",
         takes="json",
     ),
     "session.merge": _Operation("POST", "/v1/sessions/{id}/merge",
@@ -5013,6 +5041,33 @@ class Session(_SessionBase):
             timeout=timeout,
         ))
 
+    def rollover(
+        self,
+        *,
+        because: Optional[str] = None,
+        objective: Optional[str] = None,
+        name: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> Successor:
+        """Hands off, closes the session and opens the next in one append. Triggers, the rest of the
+        budget, bindings, rules, queued input, contracts, holds, open requests, pinned items and
+        children go over. What is sent to the old id arrives at the new session. Refused with conflict
+        while a call is open.
+        """
+        return cast("Successor", self._call(
+            "session.rollover",
+            {
+                "because": because,
+                "objective": objective,
+                "name": name,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
     def merge(
         self,
         *,
@@ -7927,6 +7982,33 @@ class AsyncSession(_AsyncSessionBase):
                 "name": name,
                 "reason": reason,
                 "handoff": handoff,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
+    async def rollover(
+        self,
+        *,
+        because: Optional[str] = None,
+        objective: Optional[str] = None,
+        name: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> Successor:
+        """Hands off, closes the session and opens the next in one append. Triggers, the rest of the
+        budget, bindings, rules, queued input, contracts, holds, open requests, pinned items and
+        children go over. What is sent to the old id arrives at the new session. Refused with conflict
+        while a call is open.
+        """
+        return cast("Successor", await self._call(
+            "session.rollover",
+            {
+                "because": because,
+                "objective": objective,
+                "name": name,
             },
             idempotency_key=idempotency_key,
             if_match=if_match,

@@ -147,6 +147,30 @@ export const sessionBranches = {
       ],
     },
   }),
+  "session.rollover": change("session", "rollover", {
+    title: "Rollover: go on as a new session",
+    asks: true,
+    summary:
+      "Hands off, closes the session and opens the next in one append. Triggers, the rest of the budget, " +
+      "bindings, rules, queued input, contracts, holds, open requests, pinned items and children go over. " +
+      "What is sent to the old id arrives at the new session. Refused with conflict while a call is open.",
+    params: () => ({
+      because: field.Reason.describe("why").exactOptional(),
+      objective: field.Objective.describe("the next one's objective; by default the same").exactOptional(),
+      name: field.Name.describe("the next one's name; by default the same").exactOptional(),
+    }),
+    answer: answer.Successor,
+    verb: {
+      group,
+      line: "Go on with the work of a session in a new one; the old id leads to it.",
+      about: [
+        "The next session begins with the handoff and what others expect of this one: its triggers, queue, " +
+          "budget, rules, contracts and open requests. Inputs, messages and webhooks for the old id arrive " +
+          "there, through any number of rollovers. What does not go over is listed.",
+      ],
+      examples: ["skein rollover 4x8kz1", 'skein rollover 4x8kz1 --because "the context is full"'],
+    },
+  }),
   "session.merge": change("session", "merge", {
     title: "Merge another session into it",
     // A function, or answers: each is validated against its conflict, which says more than the schema.

@@ -54,8 +54,12 @@ export const because = (reason: string | undefined): { reason: string } | undefi
 
 /** A refusal if the status forbids the command, with the way out. */
 export function forbidden(state: State, command: LifecycleCommand, verb: string): Decision | null {
-  const { status } = state.standing;
+  const { status, next } = state.standing;
   if (mayIn(status, command)) return null;
+  if (next !== null && status !== "moved") {
+    const message = `the session went on as ${next} and cannot ${verb}`;
+    return refuse("refused", message, `use ${next}; or ${wayOut[status]}`);
+  }
   const isLive = status !== "archived" && status !== "moved";
   const hint = command === "archive" && isLive ? 'close it first: "skein close ID"' : wayOut[status];
   return refuse("refused", `the session is ${status} and cannot ${verb}`, hint);

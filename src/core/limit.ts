@@ -92,6 +92,10 @@ export const limit = {
   contractMs: 100,
   /** Queued inputs of an inbox; a full inbox rejects messages from sessions. */
   inboxMax: 1_000,
+  /** Queued inputs that go over to the session that continues one. */
+  successionInputsMax: 400,
+  /** Sessions that are followed, one by one, to the newest of a chain whose first session is gone. */
+  successionHopsMax: 1_000,
   /** Queued messages to other stores; a full outbox rejects more. */
   outboxMax: 1_000,
   /** Requests that wait for a reply, sent or received. */

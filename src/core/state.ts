@@ -163,6 +163,8 @@ export interface TriggerRef extends Ref {
   readonly input: number;
   readonly topic: string | null;
   readonly from: string | null;
+  /** Where a session before this one had set it first. Its causes are counted by that position. */
+  readonly origin?: { readonly session: string; readonly seq: number };
 }
 
 /** The part of the state that no rewind touches. */
@@ -173,6 +175,10 @@ export interface Standing {
   readonly openedAt: number;
   /** The parent of this fork, and the last position they share. */
   readonly fork: { readonly parent: string; readonly seq: number } | null;
+  /** The session that the work went on in, by `clear` or `rollover`; of the first of a chain, the newest. */
+  readonly next: string | null;
+  /** The first session of the chain that this one continues; null for the first itself. */
+  readonly first: string | null;
   /** The project it belongs to; a fork belongs to its parent's. */
   readonly project: string | null;
   /** The session that opened this one. */
@@ -236,7 +242,13 @@ export interface Standing {
   readonly outbox: SortedMap<{ readonly to: string; readonly number: number; readonly seq: number }>;
   /** Requests that wait for a reply, sent and received, by id. */
   readonly requests: SortedMap<{ readonly to: string; readonly seq: number; readonly deadlineMs: number }>;
-  readonly asked: SortedMap<{ readonly from: string; readonly seq: number; readonly deadlineMs: number }>;
+  readonly asked: SortedMap<{
+    readonly from: string;
+    readonly seq: number;
+    readonly deadlineMs: number;
+    /** The session before this one that it was sent to. */
+    readonly as?: string;
+  }>;
   /** The last handoff. */
   readonly handoff: (Ref & { readonly toSeq: number }) | null;
   readonly contracts: SortedMap<Ref>;
@@ -328,6 +340,8 @@ export const emptyStanding: Standing = {
   workspace: null,
   openedAt: 0,
   fork: null,
+  next: null,
+  first: null,
   project: null,
   parent: null,
   depth: 0,
@@ -439,7 +453,7 @@ function canonicalMind(mind: Mind): unknown {
 }
 
 /** The form of written snapshots. Snapshots of other forms are ignored and rebuilt. */
-export const snapshotForm = 10;
+export const snapshotForm = 11;
 
 export const snapshotText = (state: State): string => JSON.stringify(state);
 

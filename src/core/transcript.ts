@@ -71,7 +71,8 @@ export interface SessionTranscript {
 /** Other events that the transcript mentions, in one line each. */
 const notedTypes = [
   "session.opened session.forked session.activated session.suspended session.slept session.woken",
-  "session.interrupted session.closed session.reopened session.archived session.rewound session.merged",
+  "session.interrupted session.closed session.continued session.reopened session.archived session.rewound",
+  "session.merged",
   "session.migrated session.moved session.arrived document.loaded memory.carried transcript.compacted",
   "overlay.lifted zone.crossed zone.acted",
   "handoff.written checkpoint.saved budget.reached content.erased model.failed proxy.failed",

@@ -125,6 +125,8 @@ export interface Deps {
    * The caller's key in the form that a record carries: this call's records in the workspace's log have it.
    */
   readonly once?: string;
+  /** The same key as the caller gave it. */
+  readonly requestKey?: string;
   /** Throws unless the caller has the scope; absent where the caller has every right. */
   readonly need?: NeedScope | undefined;
 }

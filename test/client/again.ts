@@ -83,6 +83,10 @@ export const table: Readonly<Record<string, Row>> = {
   "govern/canary.test.ts": long,
   "branch/children.test.ts": long,
   "branch/clear.test.ts": long,
+  "branch/rollover.test.ts": but({
+    "in the middle of a turn, between two steps, the work goes on in the next session": inside,
+    "it is refused while a call is open, and says which": driven,
+  }),
   "turn/compaction-chance.test.ts": long,
   "turn/compaction-midway.test.ts": long,
   "turn/compaction.test.ts": long,

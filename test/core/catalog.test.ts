@@ -35,7 +35,9 @@ const design = {
     "source.imported input.imported answer.imported call.imported " +
     "proxy.requested proxy.responded proxy.failed " +
     // Since 0.5: the context planner.
-    "item.pinned item.unpinned context.planned context.retrieved zone.acted",
+    "item.pinned item.unpinned context.planned context.retrieved zone.acted " +
+    // Since 0.5: rollover.
+    "session.continued request.inherited input.forwarded",
   workspace:
     "agent.defined memory.promoted memory.forgotten policy.set session.deleted " +
     "token.issued token.revoked hook.set hook.removed hook.delivered hook.abandoned " +
@@ -139,6 +141,7 @@ const optionalFields = new Set(
     "transcript.compacted: nodes missing model usage costNanoUsd items",
     "handoff.written: toSeq tokens model usage costNanoUsd",
     "message.sent: topic replyTo deadlineMs away",
+    "request.inherited: from as",
     "message.received: topic replyTo deadlineMs",
     "trigger.set: missed nextMs digest topic from",
     "trigger.fired: dueMs nextMs count input opened",

@@ -351,6 +351,9 @@ const freeTypes: readonly SessionEventType[] = [
   "session.migrated",
   "session.moved",
   "session.arrived",
+  "session.continued",
+  "request.inherited",
+  "input.forwarded",
 ];
 
 function free(life: Life, { pick, also }: Move): boolean {
@@ -364,7 +367,10 @@ function free(life: Life, { pick, also }: Move): boolean {
   if (type === "content.erased") Object.assign(body, nothingErased(life, also));
   if (type === "message.sent") body["to"] = also % 2 === 0 ? otherSession : life.session;
   const { content } = samples[type];
-  append(life, content === undefined ? { type, body } : { type, body, content });
+  const drafted = content === undefined ? { type, body } : { type, body, content };
+  // The queue of a session that continues elsewhere goes there.
+  if (type === "session.continued") append(life, drafted, new Set());
+  else append(life, drafted);
   return true;
 }
 

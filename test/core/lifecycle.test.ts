@@ -42,6 +42,16 @@ const commands: Readonly<Record<LifecycleCommand, readonly Command[]>> = {
   wake: [{ do: "wake", by: "time" }],
   interrupt: [{ do: "interrupt" }],
   close: [{ do: "close" }],
+  // From a running session under its lease alone; see succession.test.ts.
+  continue: [
+    {
+      do: "continue",
+      to: "ses_00000000010000000000000009",
+      whole: false,
+      epoch: 1,
+      handedOver: { triggers: [] },
+    },
+  ],
   cancel: [{ do: "cancel" }],
   reopen: [{ do: "reopen" }],
   archive: [{ do: "archive" }],
@@ -104,6 +114,7 @@ const told: Readonly<Record<LifecycleCommand, string>> = {
   wake: "sleeping → open",
   interrupt: "running suspended",
   close: "open suspended sleeping → closed",
+  continue: "open running suspended sleeping → closed",
   cancel: "open running suspended sleeping → closed",
   reopen: "closed archived → open",
   archive: "closed → archived",

@@ -129,8 +129,8 @@ async function liveEverything(made: Made): Promise<Session> {
   await session.record("fact", "base-rate", 4.1);
   await session.rewind((await session.head()).seq - 2, { reason: "undone" });
   world.pass(1_000);
-  const apart =
-    /^(session\.(opened|forked|rewound|moved|arrived|closed|archived|reopened)|input\.received|turn)/;
+  const own = "opened|forked|rewound|moved|arrived|closed|continued|archived|reopened";
+  const apart = new RegExp(`^(session\\.(${own})|input\\.received|turn)`);
   const rest = sessionTypes.filter(
     (type) => !apart.test(type) && type !== "message.received",
   );
@@ -166,6 +166,7 @@ const lastEvents = () => [
   sample("session.moved"),
   sample("session.arrived"),
   sample("session.closed"),
+  sample("session.continued"),
   sample("session.archived"),
   sample("session.reopened"),
 ];

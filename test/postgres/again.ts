@@ -73,6 +73,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/govern/canary.test.ts": ofSqlite,
   "runtime/branch/children.test.ts": 3,
   "runtime/branch/clear.test.ts": 3,
+  "runtime/branch/rollover.test.ts": 4,
   "runtime/govern/clock-check.test.ts": "has PostgreSQL in itself, beside SQLite",
   "runtime/turn/compaction-chance.test.ts": ofModels,
   "runtime/turn/compaction-midway.test.ts": ofModels,

@@ -7,6 +7,7 @@ import { operationIds, operationOf, type OperationId } from "../../src/call/oper
 import { decodeQuery, encodeQuery } from "../../src/protocol/query.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import { ProjectCalls } from "../../src/runtime/engine/project-calls.ts";
+import { SessionMessages } from "../../src/runtime/engine/session-messages.ts";
 import { SessionReader } from "../../src/runtime/engine/session-reader.ts";
 import { Session } from "../../src/runtime/engine/session.ts";
 
@@ -16,7 +17,10 @@ const callsOf = (name: string, ...classes: readonly { readonly prototype: object
       .filter((call) => call !== "constructor")
       .map((call) => `${name}.${call}`),
   );
-const calls = [...callsOf("engine", Engine, ProjectCalls), ...callsOf("session", Session, SessionReader)];
+const calls = [
+  ...callsOf("engine", Engine, ProjectCalls),
+  ...callsOf("session", Session, SessionMessages, SessionReader),
+];
 
 /** Operations whose functions are in the subpath skein/tickets: runPlan and listTickets. */
 const ofTickets = ["engine.runTickets", "engine.tickets"];

@@ -16,8 +16,8 @@ const forbidden = [
   /^src\/tool\/(?!define|port)/,
   /^node_modules\/(?!zod\/|@cfworker\/json-schema\/)/,
 ];
-/** Modules of ours: 270, since contexts are planned and sessions join projects. More raises it here. */
-const ownMax = 298;
+/** Modules of ours: 300, since inputs follow a session to where it went on. More raises it here. */
+const ownMax = 310;
 
 interface Loaded {
   readonly ms: number;

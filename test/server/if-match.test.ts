@@ -42,6 +42,7 @@ const asks: Readonly<Partial<Record<OperationId, Asked>>> = {
   "session.save": { params: (number) => ({ name: `s${number}` }) },
   "session.rewind": same({ place: 1 }),
   "session.clear": {},
+  "session.rollover": {},
   "session.merge": { params: (_, { id }) => ({ from: id }) },
   "session.migrate": same({ model: "acme/other" }),
   "session.activate": { before: (session) => session.suspend() },

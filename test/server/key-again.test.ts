@@ -207,6 +207,7 @@ const ofSession: Partial<Record<OperationId, readonly Row[]>> = {
   "session.fork": [{ params: { objective: "What if?" } }],
   "session.rewind": [changed({ place: 1 })],
   "session.clear": [{}, { params: { handoff: true } }],
+  "session.rollover": [{}, { params: { because: "full" } }],
   "session.merge": [{ before: learned, answer: mergedOnce }],
   "session.migrate": [{ params: { model: "acme/other" } }],
   // It costs: nobody pays for it twice because an answer was lost.

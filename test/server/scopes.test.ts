@@ -57,6 +57,7 @@ test("a write-only token sees only the results of its input", async () => {
   const others: Readonly<Record<string, Given["params"]>> = {
     "session.fork": {},
     "session.clear": { handoff: true },
+    "session.rollover": {},
     "session.rewind": { place: "here" },
     "session.record": { ...fact, value: 2 },
     "session.pin": fact,

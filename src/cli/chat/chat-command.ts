@@ -31,6 +31,7 @@ const useful: readonly (readonly [string, string])[] = [
   ["record KIND KEY VALUE", "a fact, decision, task or artifact"],
   ["save NAME, rewind SEQ|NAME", "name a position; continue from an earlier one"],
   ["fork, clear", "branch into a new session; close it and start a fresh one"],
+  ["rollover", "go on with the work in a new session"],
   ["bind KIND …, grant TOOL RULE, tools", "the resources and rules of the session"],
   ["budget [--usd 2]", "limits of the session"],
   ["send TO TEXT", "a message to another session"],
@@ -64,6 +65,7 @@ export async function parseCommand(
   if (name === "help" || name === "quit" || name === "items") return { do: name, words };
   if (name === "run") return { do: "go-on", words };
   if (name === "clear") return { do: "clear", words: ["clear", here.id, ...words] };
+  if (name === "rollover") return { do: "clear", words: ["rollover", here.id, ...words] };
   if (name === "handoff") return { do: "clear", words: ["clear", here.id, "--handoff", ...onward(words)] };
   if (name === "switch") return { do: "switch", id: words[0] ?? "" };
   const reason = elsewhere[name] ?? (words.some((word) => /^(-f|--follow)$/.test(word)) ? follow : undefined);

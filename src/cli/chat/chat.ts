@@ -125,7 +125,9 @@ export class Talk {
     };
     const showRun = async (): Promise<void> => {
       try {
-        await hearAll(run, hearing);
+        const { session } = await hearAll(run, hearing);
+        // It went on as another session: so does the chat.
+        if (session !== undefined) this.#session = await (await this.#place.engine()).session(session);
       } catch (error) {
         if (this.#hasLeft) return;
         await this.#hearing.rest();

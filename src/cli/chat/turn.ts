@@ -17,7 +17,7 @@ import type { VerbCall } from "../command/verb.ts";
 
 /** `begin` gets a signal that is aborted when the run should be left as it is. Returns the exit code. */
 export async function showRun(
-  { out, untilStopped }: Pick<VerbCall, "out" | "untilStopped">,
+  { out, untilStopped, session: find }: Pick<VerbCall, "out" | "untilStopped" | "session">,
   session: Session,
   begin: (signal: AbortSignal) => AsyncGenerator<SessionUpdate, RunResult>,
   options: Pick<HearingOptions, "ownOnly" | "waiting"> = {},
@@ -30,7 +30,8 @@ export async function showRun(
   try {
     const ran = await hearAll(begin(leaving.signal), hearing);
     if (!hearing.isTaken()) out.note(inputWaits(session));
-    return await tellEnd(out, session, { ...ran, outcome: hearing.outcome() });
+    const last = ran.session === undefined ? session : await find(ran.session);
+    return await tellEnd(out, last, { ...ran, outcome: hearing.outcome() });
   } catch (error) {
     await hearing.rest();
     // The user who ended the wait needs no message about it.

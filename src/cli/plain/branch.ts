@@ -52,6 +52,15 @@ export const branchPlain = [
       };
     },
   }),
+  plain("session.rollover", {
+    print(next, { found, out }) {
+      const { moved, left } = next.carriedOver ?? {};
+      return {
+        json: { id: next.id, from: found.id, ...present({ moved, left }) },
+        lines: [`${found.id} continues as ${next.id}`, ...carryLines(next.carriedOver, out)],
+      };
+    },
+  }),
   plain("session.load", {
     async print(view, { found, out, nowMs }) {
       const state = await view.state();

@@ -81,6 +81,8 @@ const quiet: ReadonlySet<string> = new Set([
   "session.labeled",
   "session.prioritized",
   "session.closed",
+  "session.continued",
+  "input.forwarded",
   "session.reopened",
   "session.archived",
   "session.moved",

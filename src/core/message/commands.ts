@@ -4,11 +4,15 @@ export type MessageCommand =
   | {
       readonly do: "send";
       readonly to: string;
+      /** The session that `to` continues, if the message is addressed to that. */
+      readonly heirOf?: string | undefined;
       readonly message: string;
       readonly text: string;
       readonly topic?: string;
       /** The request that this replies to. */
       readonly replyTo?: string;
+      /** The session before this one that the request was sent to. */
+      readonly as?: string | undefined;
       /** Makes it a request: the deadline of the reply. */
       readonly deadlineMs?: number;
       /** The address of the other store, if the receiver lives elsewhere. */
@@ -25,12 +29,16 @@ export type MessageCommand =
       readonly text: string;
       readonly topic?: string;
       readonly replyTo?: string;
+      /** The session that the request was sent to, if the sender continues it. */
+      readonly as?: string | undefined;
       readonly deadlineMs?: number;
       /** A note for the receiver about a request or a reply, besides its text. */
       readonly note?: string;
       /** The address of the sender's store, if that is another one. */
       readonly place?: string;
     }
+  /** What was sent here went to the session that continues this one. */
+  | { readonly do: "redirect"; readonly to: { readonly session: string; readonly seq: number } }
   /** A message to another store has been delivered. */
   | { readonly do: "deliver"; readonly message: string }
   /** A message was rejected, or a request got no reply in time. */

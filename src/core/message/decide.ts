@@ -24,13 +24,14 @@ import { causedBy, inTurn, inputDraft } from "../turn/drafts.ts";
 export const messageDecisions: Decisions<MessageCommand["do"]> = {
   send: (state, command) => {
     const { to, message, text, topic, replyTo, deadlineMs, place, call, output } = command;
+    const as = replyTo === undefined ? undefined : state.standing.asked.get(replyTo)?.as;
     const refusal = forbidden(state, "write", "send a message") ?? unsendable(state, command);
     if (refusal !== null) return refusal;
     const open = call === undefined ? undefined : state.mind.calls.get(call);
     if (call !== undefined && open === undefined) return refuse("refused", `call ${call} is not open`);
     const number = (state.standing.sent.get(to) ?? 0) + 1;
     const away = place === undefined ? undefined : true;
-    const body = present({ message, to, number, topic, replyTo, deadlineMs, away });
+    const body = present({ message, to, number, topic, replyTo, deadlineMs, as, away });
     const content = present({ blocks: [textBlock(text)], place });
     const more = { ...inTurn(state), ...causedBy(open?.seq) };
     const sent = draft("message.sent", body, content, more);
@@ -58,6 +59,10 @@ export const messageDecisions: Decisions<MessageCommand["do"]> = {
       ...wokenBy(state, fitting),
     );
   },
+  redirect: (state, { to }) =>
+    state.standing.next === null
+      ? refuse("conflict", "the session takes its input itself", "send it again")
+      : (forbidden(state, "govern", "forward an input") ?? accept(draft("input.forwarded", { to }))),
   deliver: (state, { message }) => {
     const sent = state.standing.outbox.get(message);
     if (sent === undefined) return refuse("not-found", `message ${message} is not in the outbox`);
@@ -124,7 +129,7 @@ function unsendable(state: State, command: CommandOf<"send">): Decision | null {
     const hint = 'it does not exist or has a reply already; "skein state ID" lists the open requests';
     return refuse("not-found", `there is no request ${replyTo} to reply to`, hint);
   }
-  if (request !== undefined && request.from !== to)
+  if (request !== undefined && request.from !== to && command.heirOf !== request.from)
     return refuse("invalid", `send: replyTo: ${replyTo} came from ${request.from}, not from ${to}`);
   if (deadlineMs !== undefined && requests.size >= limit.requestsMax) {
     const hint = '"skein deliver" closes requests whose deadline has passed';
@@ -145,7 +150,7 @@ function unsendable(state: State, command: CommandOf<"send">): Decision | null {
 
 /** Why a session rejects this. */
 function unwelcome(state: State, command: CommandOf<"receive">): Decision | null {
-  const { from, replyTo, deadlineMs } = command;
+  const { from, replyTo, as = from, deadlineMs } = command;
   const { session, inbox, requests } = state.standing;
   const hint = "run the session to process its queue, then retry";
   if (isFull(inbox))
@@ -154,7 +159,8 @@ function unwelcome(state: State, command: CommandOf<"receive">): Decision | null
     const many = count(limit.requestsMax);
     return refuse("refused", `${session} already has ${many} requests to reply to`, "retry later");
   }
-  if (replyTo === undefined || requests.get(replyTo)?.to === from) return null;
+  const asked = replyTo === undefined ? undefined : requests.get(replyTo)?.to;
+  if (replyTo === undefined || asked === from || asked === as) return null;
   const over = "the request has a reply already, or its deadline has passed";
   return refuse("refused", `${session} does not wait for a reply from ${from} to ${replyTo}`, over);
 }

@@ -1,9 +1,21 @@
 /** Events of messages between sessions, and the contracts of their topics. */
-import { because, blocksText, onTopic } from "../summary-text.ts";
+import { because, blocksText, ifGiven, onTopic } from "../summary-text.ts";
 import { shortId } from "../text/short-id.ts";
 import { otherSession, sha, reason, blocks, message } from "../sample.ts";
 import { type CatalogEntry, bare, event } from "../catalog-entry.ts";
-import { Blocks, Count, Json, Key, MayReason, Millis, Seq, SessionRef, Sha256, Word } from "../schema.ts";
+import {
+  Blocks,
+  Count,
+  Json,
+  Key,
+  MayReason,
+  Millis,
+  Position,
+  Seq,
+  SessionRef,
+  Sha256,
+  Word,
+} from "../schema.ts";
 import * as z from "zod";
 
 export const messageEvents = {
@@ -18,6 +30,8 @@ export const messageEvents = {
       replyTo: Key.optional(),
       /** The deadline of the reply. Only a request has one. */
       deadlineMs: Millis.optional(),
+      /** Of a reply: the session that the request was sent to, if this one continues it. Since 0.5. */
+      as: SessionRef.optional(),
       /** The receiver lives in another store; the message is queued here until its delivery is confirmed. */
       away: z.boolean().optional(),
     }),
@@ -54,6 +68,41 @@ export const messageEvents = {
     summary: ({ from, topic }, content) =>
       `Message from ${shortId(from)}${onTopic(topic)}${blocksText(content)}`,
     sample: { body: { ...message, input: 2, from: otherSession }, content: blocks },
+  }),
+  "request.inherited": event({
+    meaning: "A request of the session before this one is open, and is this one's now.",
+    erased: "The request is open; the address of the other store is erased.",
+    body: z.looseObject({
+      message: Key,
+      deadlineMs: Millis,
+      /** It was sent there, and a reply is awaited. */
+      to: SessionRef.optional(),
+      /** It came from there, and this session is to reply as the one that it was sent to. */
+      from: SessionRef.optional(),
+      as: SessionRef.optional(),
+    }),
+    content: z
+      .looseObject({
+        /** The address of the requester's store, if that is another one: a reply goes there. */
+        place: z.string(),
+      })
+      .optional(),
+    summary: ({ message: id, to, from }) =>
+      to === undefined
+        ? `Inherited the request ${id}${ifGiven(from, (one) => ` from ${shortId(one)}`)}`
+        : `Inherited the wait for a reply to ${id} from ${shortId(to)}`,
+    sample: {
+      body: { message: "msg-2", deadlineMs: 1_800_000_000_000, from: otherSession, as: otherSession },
+      content: { place: "/data/other.skein" },
+    },
+  }),
+  "input.forwarded": bare({
+    meaning:
+      "What was sent here went to the session that continues this one. The record has the key of " +
+      "the input, so that it is not sent twice.",
+    body: z.looseObject({ to: Position }),
+    summary: ({ to }) => `Input forwarded to ${shortId(to.session)}@${to.seq}`,
+    sample: { body: { to: { session: otherSession, seq: 3 } } },
   }),
   "message.refused": event({
     meaning: "A message was rejected, or a request got no reply in time; the body has the cause.",

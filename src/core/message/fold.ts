@@ -1,5 +1,6 @@
 /** Folds of messages between sessions, and the contracts of their topics. */
 import { limit } from "../limit.ts";
+import { present } from "../present.ts";
 import type { messageEvents } from "./events.ts";
 import { SortedMap } from "../sorted-map.ts";
 import { type Folds, refOf, stand } from "../state-change.ts";
@@ -30,6 +31,13 @@ export const messageFolds: Folds<keyof typeof messageEvents> = {
       ...(replyTo === undefined ? {} : { requests: requests.delete(replyTo) }),
     });
   },
+  "request.inherited": (state, { body: { message, to, from, as, deadlineMs }, seq }) => {
+    const { requests, asked } = state.standing;
+    if (to !== undefined) return stand(state, { requests: requests.set(message, { to, seq, deadlineMs }) });
+    if (from === undefined) return state;
+    return stand(state, { asked: asked.set(message, { from, seq, deadlineMs, ...present({ as }) }) });
+  },
+  "input.forwarded": (state) => state,
   "message.refused": (state, { body }) => {
     const { outbox, requests } = state.standing;
     return stand(state, { outbox: outbox.delete(body.message), requests: requests.delete(body.message) });

@@ -1,5 +1,7 @@
 /** Commands on a session: its life, its lease, where it lives and what it starts with. */
+import type { MergeWrite } from "../branch/merge.ts";
 import type { Budget, Refund } from "../budget/commands.ts";
+import type { CommandOf } from "../command.ts";
 import type { CarriedMemory } from "../item/commands.ts";
 import type { Binding, Permission } from "../tool/commands.ts";
 import type { TriggerSetting } from "../trigger/commands.ts";
@@ -74,6 +76,45 @@ export interface MoveBody {
   readonly to?: string;
 }
 
+/** A queued input as its session received it. */
+export interface TakenInput {
+  readonly type: "input.received" | "message.received";
+  readonly actor: string;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly content: unknown;
+}
+
+/** An open request: sent (`to`), or received (`from`, and the session that it was sent to). */
+export interface OpenRequest {
+  readonly message: string;
+  readonly deadlineMs: number;
+  readonly to?: string;
+  readonly from?: string;
+  readonly as?: string;
+  readonly place?: string | undefined;
+}
+
+/** What a session takes over from the one that it continues, besides the options of `open`. */
+export interface Succession {
+  /** The first session of the chain. */
+  readonly first: string;
+  /** In the order of their arrival. */
+  readonly inputs: readonly TakenInput[];
+  /** The input that tells it to go on with a turn in progress; before the others. */
+  readonly goesOn?: string;
+  readonly contracts: readonly {
+    readonly topic: string;
+    readonly digest: string;
+    readonly schema: unknown;
+  }[];
+  readonly holds: readonly { readonly name: string; readonly reason?: string | undefined }[];
+  /** Pinned items. */
+  readonly items: readonly Extract<MergeWrite, { readonly write: "record" }>[];
+  readonly requests: readonly OpenRequest[];
+  readonly sleep?: { readonly untilMs: number | null; readonly triggers: readonly string[] };
+  readonly suspended?: { readonly by: "person" | "budget" | "error"; readonly reason?: string };
+}
+
 export type SessionCommand =
   | ({
       readonly do: "open";
@@ -97,7 +138,24 @@ export type SessionCommand =
       readonly triggers?: readonly TriggerSetting[];
       /** Its first input, from the trigger that opens it. */
       readonly firstInput?: string;
+      /** What it takes over from the session before it, in the append that closes that one. */
+      readonly takes?: Succession;
     } & Omit<OpenOptions, "wake" | "after">)
+  /** The work goes on in another session, in the append that opens that one. */
+  | {
+      readonly do: "continue";
+      readonly to: string;
+      readonly reason?: string;
+      /** Refused while a call is open; otherwise an open call is settled as skipped or unknown. */
+      readonly whole: boolean;
+      /** The handoff, unless the log has a current one. */
+      readonly handoff?: Omit<CommandOf<"handoff">, "do"> | undefined;
+      readonly handedOver: { readonly triggers: readonly string[]; readonly limits?: Amounts };
+      /** From its runner: the lease, which is released with it. */
+      readonly epoch?: number | undefined;
+    }
+  /** A later session of the chain that begins here. */
+  | { readonly do: "point"; readonly to: string }
   | { readonly do: "rename"; readonly name: string }
   | {
       readonly do: "label";
@@ -135,8 +193,6 @@ export type SessionCommand =
       readonly outcome?: "completed" | "failed" | "expired";
       readonly reason?: string;
       readonly returned?: Refund;
-      /** What passes to a successor in the same append: it fires and counts there from now on. */
-      readonly handedOver?: { readonly triggers: readonly string[]; readonly limits?: Amounts };
     }
   | { readonly do: "cancel"; readonly reason?: string; readonly returned?: Refund }
   | { readonly do: "reopen"; readonly reason?: string }

@@ -18,6 +18,7 @@ import { carriedDrafts } from "../item/decide.ts";
 import { limit } from "../limit.ts";
 import type { LoadedDocument, Pin, SessionCommand } from "./commands.ts";
 import { mayIn } from "./lifecycle.ts";
+import { successionDecisions, takenDrafts } from "./succession.ts";
 import { type State, rolledBackReason } from "../state.ts";
 import { boundDraft, grantDraft } from "../tool/drafts.ts";
 import { triggerDraft } from "../trigger/drafts.ts";
@@ -88,11 +89,11 @@ export const sessionDecisions: Decisions<SessionCommand["do"]> = {
       accept(draft("session.interrupted", {}, because(reason)), ...ended, ...goesOn)
     );
   },
-  close: (state, { outcome = "completed", reason, returned, handedOver }, { digest }) =>
+  ...successionDecisions,
+  close: (state, { outcome = "completed", reason, returned }, { digest }) =>
     forbidden(state, "close", "be closed") ??
     accept(
       ...endTurn(state, digest, "cancelled"),
-      ...handedOverDrafts(handedOver),
       draft("session.closed", { outcome }, because(reason)),
       ...returnedDrafts(returned),
     ),
@@ -203,6 +204,7 @@ function openNow(command: CommandOf<"open">): Decision {
     carried,
     triggers = [],
     firstInput,
+    takes,
   } = command;
   if (Object.keys(labels ?? {}).length > limit.labelsMax) {
     return refuse("invalid", `labels: expected at most ${limit.labelsMax} per session`);
@@ -217,9 +219,9 @@ function openNow(command: CommandOf<"open">): Decision {
   const limits = budget === undefined ? command.limits : amountsOf(budget);
   const born = { parent, depth, closesWhenDone };
   const settings = { workspace, agent, model, priority, labels };
-  const body = present({ ...settings, from, expiresAfterIdleMs, ...born, project });
+  const body = present({ ...settings, from, first: takes?.first, expiresAfterIdleMs, ...born, project });
   const content = present({ objective, name, instructions, constraints: constraints && [...constraints] });
-  return accept(
+  const drafts = [
     draft(
       "session.opened",
       { ...body, has: name === undefined ? ["objective"] : ["objective", "name"] },
@@ -235,13 +237,9 @@ function openNow(command: CommandOf<"open">): Decision {
     ...triggers.map(triggerDraft),
     ...(sleeps === undefined ? [] : [draft("session.slept", { triggers: [...sleeps] })]),
     ...firstInputDrafts(firstInput),
-  );
+  ];
+  return accept(...drafts, ...takenDrafts(takes, drafts.length + 1));
 }
-
-const handedOverDrafts = (over: CommandOf<"close">["handedOver"]): readonly DraftEvent[] => [
-  ...(over?.triggers ?? []).map((name) => draft("trigger.removed", { name })),
-  ...(over?.limits === undefined ? [] : [draft("budget.set", { limits: over.limits })]),
-];
 
 export const pinDraft = ({ definition, ...body }: Pin): DraftEvent =>
   draft("agent.pinned", body, { definition });

@@ -1,6 +1,7 @@
 /** Events of a session: its life, its lease, where it lives and what it starts with. */
 import { ifGiven, after, because } from "../summary-text.ts";
 import { count } from "../text/number-format.ts";
+import { shortId } from "../text/short-id.ts";
 import { utcText } from "../text/utc.ts";
 import { otherSession, otherWorkspace, sha, reason } from "../sample.ts";
 import { type CatalogEntry, bare, event } from "../catalog-entry.ts";
@@ -61,6 +62,8 @@ export const sessionEvents = {
       closesWhenDone: z.boolean().optional(),
       /** The session whose work this one continues. */
       from: SessionRef.optional(),
+      /** The first session of the chain that this one continues by `clear` or `rollover`. Since 0.5. */
+      first: SessionRef.optional(),
       /** The project it belongs to. Since 0.5. */
       project: ProjectRef.optional(),
       expiresAfterIdleMs: Millis.optional(),
@@ -189,6 +192,16 @@ export const sessionEvents = {
     content: MayReason,
     summary: ({ outcome }, content) => `Closed as ${outcome}${because(content)}`,
     sample: { body: { outcome: "completed" }, content: reason },
+  }),
+  "session.continued": event({
+    meaning:
+      "The work continues in another session: inputs, messages and webhooks sent here arrive there. In the " +
+      "first session of a chain again for each later one.",
+    erased: "The work went on there; the reason is erased.",
+    body: z.looseObject({ to: SessionRef }),
+    content: MayReason,
+    summary: ({ to }, content) => `Continued in ${shortId(to)}${because(content)}`,
+    sample: { body: { to: otherSession }, content: reason },
   }),
   "session.reopened": event({
     meaning: "A closed or archived session is open again.",

@@ -12,6 +12,7 @@ export const sessionFolds: Folds<keyof typeof sessionEvents> = {
       session: event.session,
       workspace: body.workspace,
       openedAt: at,
+      first: body.first ?? null,
       project: body.project ?? null,
       parent: body.parent ?? null,
       depth: body.depth ?? 0,
@@ -61,7 +62,16 @@ export const sessionFolds: Folds<keyof typeof sessionEvents> = {
   },
   "session.closed": (state, { body, seq }) =>
     stand(state, { status: "closed", why: { by: body.outcome, seq }, turn: null, sleep: null }),
-  "session.reopened": (state) => stand(state, { status: "open", why: null }),
+  /** Its queue goes with it: reopened, it answers nothing twice. */
+  "session.continued": (state, { body }) =>
+    stand(state, {
+      next: body.to,
+      inbox: { ...state.standing.inbox, waiting: [], fromSeq: 0 },
+      requests: SortedMap.empty(),
+      asked: SortedMap.empty(),
+    }),
+  /** Its address is its own again. */
+  "session.reopened": (state) => stand(state, { status: "open", why: null, next: null, first: null }),
   "session.archived": (state, { seq }) => stand(state, { status: "archived", why: { by: "archive", seq } }),
   "session.migrated": (state, { body }) => beginAnew(stand(state, { model: body.to })),
   "session.moved": (state, { seq }) =>

@@ -30,6 +30,8 @@ export const lifecycle = {
   wake: { from: ["sleeping"], to: "open" },
   interrupt: { from: ["running", "suspended"], to: null },
   close: { from: ["open", "suspended", "sleeping"], to: "closed" },
+  /** To a successor, in the append that opens it. From a running session: only under its lease. */
+  continue: { from: live, to: "closed" },
   cancel: { from: live, to: "closed" },
   reopen: { from: ["closed", "archived"], to: "open" },
   archive: { from: ["closed"], to: "archived" },

@@ -12,6 +12,8 @@ export interface TriggerSetting {
   readonly digest?: string;
   readonly topic?: string;
   readonly from?: string;
+  /** Where a session before this one had set it first. */
+  readonly origin?: { readonly session: string; readonly seq: number };
 }
 
 export type TriggerCommand =

@@ -7,7 +7,7 @@ import { sha } from "../sample.ts";
 import { specText } from "./spec-text.ts";
 import { storedTrigger } from "./trigger.ts";
 import { type CatalogEntry, bare, event } from "../catalog-entry.ts";
-import { Count, Json, Key, Millis, Seq, SessionRef, Sha256, WorkspaceRef } from "../schema.ts";
+import { Count, Json, Key, Millis, Position, Seq, SessionRef, Sha256, WorkspaceRef } from "../schema.ts";
 import * as z from "zod";
 
 export const triggerKinds = [
@@ -39,6 +39,8 @@ export const triggerEvents = {
       nextMs: Millis.optional(),
       /** The watched value when it was set: a change fires it. */
       digest: Sha256.optional(),
+      /** Where it was set first, if a session before had it. Since 0.5. */
+      origin: Position.optional(),
       /** Of messages: only on this topic, only from this session. */
       topic: Key.optional(),
       from: SessionRef.optional(),

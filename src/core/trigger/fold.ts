@@ -1,5 +1,6 @@
 /** Folds of triggers. */
 import { type Folds, refOf, stand } from "../state-change.ts";
+import { present } from "../present.ts";
 import type { triggerEvents } from "./events.ts";
 
 export const triggerFolds: Folds<keyof typeof triggerEvents> = {
@@ -12,8 +13,19 @@ export const triggerFolds: Folds<keyof typeof triggerEvents> = {
       digest = null,
       topic = null,
       from = null,
+      origin,
     } = event.body;
-    const trigger = { kind, missed, nextMs, lastCause: digest, input: 0, topic, from, ...refOf(event) };
+    const trigger = {
+      kind,
+      missed,
+      nextMs,
+      lastCause: digest,
+      input: 0,
+      topic,
+      from,
+      ...present({ origin }),
+      ...refOf(event),
+    };
     return stand(state, { triggers: state.standing.triggers.set(name, trigger) });
   },
   "trigger.removed": (state, { body }) =>

@@ -299,7 +299,39 @@ async function importedPart(
 /** The handoff of a session as a document that the next one starts with. */
 export async function handoffDocument(deps: Deps, session: SessionId): Promise<LoadedDocument> {
   const { text, seq, toSeq } = await handoffSession(deps, session, {});
+  return documentOf(deps, session, { text, seq: seq ?? toSeq });
+}
+
+/**
+ * The same at a state, with the command that records it; none if the log has a current one. The command goes
+ * first in the next append.
+ */
+export async function handoffAt(
+  deps: Deps,
+  session: SessionId,
+  state: State,
+): Promise<{ readonly document: LoadedDocument; readonly command?: Omit<CommandOf<"handoff">, "do"> }> {
+  const last = await lastHandoff(deps, session, state);
+  if (last !== null) {
+    const { text, seq, toSeq } = last;
+    return { document: documentOf(deps, session, { text, seq: seq ?? toSeq }) };
+  }
+  const made = await makeText(deps, session, state, limit.handoffTokensMax);
+  const { do: _, ...command } = handoffCommand(deps, made);
+  return { document: documentOf(deps, session, { text: made.text, seq: state.seq + 1 }), command };
+}
+
+function documentOf(
+  { world }: Deps,
+  session: SessionId,
+  { text, seq }: { readonly text: string; readonly seq: number },
+): LoadedDocument {
   const bytes = new TextEncoder().encode(text);
-  const digest = deps.world.hashBytes(bytes);
-  return { kind: "handoff", path: `${session}@${seq ?? toSeq}`, text, digest, bytes: bytes.length };
+  return {
+    kind: "handoff",
+    path: `${session}@${seq}`,
+    text,
+    digest: world.hashBytes(bytes),
+    bytes: bytes.length,
+  };
 }

@@ -125,3 +125,15 @@ async function alreadyCarried(
 
 const knownAs = ({ scope, kind, key }: MemoryName, value: unknown): string =>
   `${memoryId({ scope, owner: null, kind, key })}\n${JSON.stringify(value)}`;
+
+/** True for a session that was opened without memory. */
+export async function hasNoMemory(
+  { store }: Pick<Deps, "store">,
+  session: SessionId,
+  { mind }: State,
+): Promise<boolean> {
+  const seq = mind.memory.at(-1)?.seq;
+  if (seq === undefined) return false;
+  const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+  return record !== undefined && (JSON.parse(record.body) as { readonly off?: boolean }).off === true;
+}

@@ -16,15 +16,13 @@ import { checkDeadline } from "../../core/trigger/deadline.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
-import type { TriggerSpec } from "../../core/trigger/trigger.ts";
 import type { Head } from "../../store/port.ts";
-import { runOrWait, startRun, type SessionRun } from "../turn/ask.ts";
-import { advanceRun, prepareAsk } from "../turn/prepare-run.ts";
+import { runOn, runOrWait, startRun, type SessionRun } from "../turn/ask.ts";
+import { advanceRun, prepareAsk, prepareRun } from "../turn/prepare-run.ts";
 import type { CarryOver } from "../branch/carry-over.ts";
 import type { CancelTreeResult } from "../branch/children.ts";
-import type { ClearOptions } from "../branch/clear.ts";
+import type { ClearOptions, RolloverOptions } from "../branch/succession.ts";
 import type { CompressResult, CompressStrategy } from "../turn/compress.ts";
-import { type MessageContract, declareContract, readContracts } from "../message/contract.ts";
 import type { UncompressOptions } from "../turn/uncompress.ts";
 import type { SettleOptions, SettleResult } from "../turn/external-call.ts";
 import { takeDrive, type Drive, type DriveOptions } from "../turn/drive.ts";
@@ -52,13 +50,12 @@ import { headOf, positionIn, resolvePlace } from "../read/position.ts";
 import { checkBound } from "../log/redact.ts";
 import type { RewindOptions, RewindResult } from "../branch/rewind-files.ts";
 import type { RunResult, RunOptions } from "../turn/runner.ts";
-import { sendMessage, type SendOptions, type SendResult } from "../message/send.ts";
-import { SessionReader } from "./session-reader.ts";
-import type { SessionTrigger, TriggerOptions } from "../trigger/triggers.ts";
+import { SessionMessages } from "./session-messages.ts";
 import { SessionView } from "./view.ts";
 import type { Build, Change, ChangeOptions } from "../log/writer.ts";
 import { isFree } from "../read/lease-status.ts";
-import type { AppendResult } from "../log/append-result.ts";
+import { appendResult as written, type AppendResult } from "../log/append-result.ts";
+import { changeLive } from "../log/forward.ts";
 
 interface Because {
   readonly because?: string;
@@ -71,7 +68,7 @@ interface Because {
  *   for await (const update of session.ask("list files")) console.log(update.type);
  *   const { status } = await session.state();
  */
-export class Session extends SessionReader {
+export class Session extends SessionMessages {
   readonly #deps: Deps;
 
   /** For a handle from `open` with `from`, or `clear`: what carried over and what did not. */
@@ -101,7 +98,10 @@ export class Session extends SessionReader {
     const { key, expect } = options;
     const verbatim = options.verbatim === true ? "unregistered" : undefined;
     const command: Command = { do: "append", records: recordsOf(records) };
-    return written(await writer.change(this.id, command, { actor, key, expectSeq: expect?.seq, verbatim }));
+    const how = { actor, key, expectSeq: expect?.seq, verbatim } as const;
+    // A position of this log says nothing about another.
+    if (expect !== undefined) return written(await writer.change(this.id, command, how));
+    return written(await changeLive(this.#deps, this.id, command, how), this.id);
   }
 
   /** Records a fact, decision, task or other item that outlives every compaction. */
@@ -196,8 +196,19 @@ export class Session extends SessionReader {
    */
   async clear(options: ClearOptions = {}): Promise<Session> {
     checkCall("session.clear", options);
-    const { clearSession } = await import("../branch/clear.ts");
+    const { clearSession } = await import("../branch/succession.ts");
     const { next, carriedOver } = await clearSession(this.#deps, this.id, options);
+    return new Session(this.#deps, next, carriedOver);
+  }
+
+  /**
+   * Goes on as a new session: one append hands off, closes this one and opens the next with all that others
+   * expect of it. What is sent to this id arrives there. Refused while a call is open.
+   */
+  async rollover(options: RolloverOptions = {}): Promise<Session> {
+    checkCall("session.rollover", options);
+    const { rolloverSession } = await import("../branch/succession.ts");
+    const { next, carriedOver } = await rolloverSession(this.#deps, this.id, options);
     return new Session(this.#deps, next, carriedOver);
   }
 
@@ -357,8 +368,8 @@ export class Session extends SessionReader {
   ): Promise<AppendResult> {
     checkCall("session.input", options);
     const { key, mode } = options;
-    const record = inputRecord(input, mode);
-    return written(await this.#change({ do: "append", records: [record] }, { key }));
+    const command: Command = { do: "append", records: [inputRecord(input, mode)] };
+    return written(await changeLive(this.#deps, this.id, command, { actor: this.#deps.actor, key }), this.id);
   }
 
   /**
@@ -371,15 +382,18 @@ export class Session extends SessionReader {
       start: async () => {
         checkCall("session.ask", options);
         // Reports what is missing for a run before anything is written.
-        const prepared = await prepareAsk(this.#deps, this.id);
-        const records = [inputRecord(input, mode)];
-        const { state, firstSeq: seq } = await this.#change({ do: "append", records }, { key });
-        return { seq, prepared: await advanceRun(this.#deps, this.id, prepared, state) };
+        const first = await prepareAsk(this.#deps, this.id);
+        const command: Command = { do: "append", records: [inputRecord(input, mode)] };
+        const change = await changeLive(this.#deps, this.id, command, { actor: this.#deps.actor, key });
+        const { state, firstSeq: seq, session } = change;
+        const before = session === this.id ? first : await prepareRun(this.#deps, session);
+        return { seq, session, prepared: await advanceRun(this.#deps, session, before, state) };
       },
-      run: async ({ prepared }) => {
+      run: async ({ prepared, session }) => {
         try {
           const stop = signal === undefined ? {} : { signal };
-          return await runOrWait(this.#deps, this.id, { prepared, ...stop });
+          const ran = await runOrWait(this.#deps, session, { prepared, ...stop });
+          return session === this.id ? ran : { session, ...ran };
         } catch (error) {
           throw stillWaiting(error, (await this.fold()).standing.inbox.waiting.length > 0);
         }
@@ -390,7 +404,7 @@ export class Session extends SessionReader {
   /** Runs the session until it is idle or suspended. Rejects with `conflict` if another process runs it. */
   run(options: RunOptions = {}): Promise<RunResult> {
     checkCall("session.run", options);
-    return this.#deps.runs.run(this.id, options);
+    return runOn(this.#deps, this.id, options);
   }
 
   /** Like `run`, and streams updates from now on. */
@@ -400,7 +414,7 @@ export class Session extends SessionReader {
         checkCall("session.watch", options);
         return { seq: (await this.#head()).seq + 1 };
       },
-      run: () => this.#deps.runs.run(this.id, options),
+      run: () => runOn(this.#deps, this.id, options),
     });
   }
 
@@ -451,55 +465,6 @@ export class Session extends SessionReader {
     });
   }
 
-  /**
-   * Sends a message to another session's inbox, exactly once: a text, or a value that is sent as its JSON.
-   * A reply goes to the requester; then the receiver may be null.
-   */
-  async send(to: string | null, message: unknown, options: SendOptions = {}): Promise<SendResult> {
-    return sendMessage(this.#deps, this.id, { ...options, to, value: message });
-  }
-
-  /** Declares a JSON Schema for messages on a topic. `true` accepts anything again. */
-  async contract(topic: string, schema: unknown): Promise<AppendResult> {
-    return written(await declareContract(this.#deps, this.id, topic, schema));
-  }
-
-  /** Its contracts, by topic. */
-  async contracts(): Promise<MessageContract[]> {
-    return readContracts(this.#deps.store, this.id, await this.fold());
-  }
-
-  /**
-   * Sets a trigger that wakes the session: a time, a file, another session. One of the same name is replaced.
-   * For a webhook it returns the token, which is shown only once.
-   */
-  async trigger(
-    name: string,
-    spec: TriggerSpec,
-    options: TriggerOptions = {},
-  ): Promise<AppendResult & { readonly token?: string }> {
-    checkCall("session.trigger", options);
-    const { setTrigger } = await import("../trigger/triggers.ts");
-    const { change, token } = await setTrigger(this.#deps, this.id, name, spec, options);
-    return { ...written(change), ...(token === null ? {} : { token }) };
-  }
-
-  /** Its triggers, by name. */
-  async triggers(): Promise<SessionTrigger[]> {
-    return (await import("../trigger/triggers.ts")).listTriggers(this.#deps, this.id);
-  }
-
-  /** Fires a trigger by hand: adds its input, and wakes a sleeping session. */
-  async fire(name: string, options: { readonly text?: string } = {}): Promise<AppendResult> {
-    checkCall("session.fire", options);
-    const { fireNow } = await import("../trigger/fire.ts");
-    return written(await fireNow(this.#deps, this.id, name, options.text));
-  }
-
-  async untrigger(name: string): Promise<AppendResult> {
-    return written(await this.#change({ do: "untrigger", name }));
-  }
-
   /** Takes the right to run the session; refused while another process holds it. */
   async lease(options: { readonly holder: string; readonly leaseMs?: number }): Promise<SessionLease> {
     checkCall("session.lease", options);
@@ -540,9 +505,3 @@ interface Reason {
   readonly reason?: string;
 }
 type SimpleVerb = "activate" | "suspend" | "cancel" | "reopen" | "archive";
-
-const written = ({ firstSeq, headSeq, duplicate }: Change): AppendResult => ({
-  seq: firstSeq,
-  headSeq,
-  duplicate,
-});

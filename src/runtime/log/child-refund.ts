@@ -14,6 +14,7 @@ import type { Amounts, State } from "../../core/state.ts";
 import type { Part } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { expectAt } from "../read/known-heads.ts";
+import { liveSession } from "../read/successor.ts";
 import type { SealedDrafts } from "./seal.ts";
 import { isFree } from "../read/lease-status.ts";
 
@@ -42,11 +43,12 @@ export async function paybackOf(place: Place, current: Current, state: State): P
   const refunds: { session: SessionId; state: State; command: Command }[] = [];
   let [returned, from] = [first as Refund, state.standing.session];
   for (let steps = 0; steps <= limit.childDepthMax; steps++) {
-    const payer = await read(returned.to as SessionId);
+    const to = await liveOf(place, current, returned.to as SessionId);
+    const payer = await read(to);
     if (payer === null || !mayIn(payer.standing.status, "describe") || payer.standing.newer !== null) break;
     const passed = payer.standing.status === "closed" ? passedOn(payer, returned.amounts) : null;
     const command: Command = { do: "regain", from, amounts: returned.amounts };
-    const step = { session: returned.to as SessionId, state: payer };
+    const step = { session: to, state: payer };
     const above = passed === null ? null : await read(passed.to as SessionId);
     const goesUp = passed !== null && above !== null && mayIn(above.standing.status, "describe");
     refunds.push({ ...step, command: goesUp ? { ...command, returned: passed } : command });
@@ -54,6 +56,13 @@ export async function paybackOf(place: Place, current: Current, state: State): P
     [from, returned] = [payer.standing.session, passed];
   }
   return refunds.length === 0 ? null : { returned: first, refunds };
+}
+
+/** The payer, or the session that it went on as. */
+async function liveOf(place: Place, current: Current, payer: SessionId): Promise<SessionId> {
+  const head = await place.store.head(payer);
+  if (head === undefined || head.copy === true) return payer;
+  return liveSession({ store: place.store, writer: { current } }, payer).catch(() => payer);
 }
 
 /** Reads the state of a session that this store can write; null otherwise. */

@@ -41,7 +41,7 @@ export function requestDeps(outer: Deps, { key, madeMs, expect, same, need }: Re
   const parts = askedParts(deps, { key, expect, same });
   if (key === undefined) return { ...deps, ...parts };
   const newSession = (): SessionId => derivedId(deps, key, madeMs ?? 0);
-  return { ...deps, ...parts, newSession, once: recordKey(deps.world, deps.tenant, key) };
+  return { ...deps, ...parts, newSession, once: recordKey(deps.world, deps.tenant, key), requestKey: key };
 }
 
 /** The id of a new session: a random one, or the one derived from the caller's key. */

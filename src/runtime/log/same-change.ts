@@ -9,7 +9,9 @@ import { readEvent, type EventOf } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { Draft } from "../../store/port.ts";
 import { contentOf } from "../read/content.ts";
+import { findSession } from "../read/find.ts";
 import type { Deps } from "../deps.ts";
+import { forwardedTo } from "./forward.ts";
 import { decideSealed } from "./seal.ts";
 import type { Build } from "./writer.ts";
 
@@ -35,6 +37,12 @@ export async function isSameChange(
   session: SessionId,
   { build, actor, firstSeq }: Again,
 ): Promise<boolean> {
+  const to = await forwardedTo(store, session, firstSeq);
+  if (to !== null) {
+    if ((await store.head(to.session as SessionId)) === undefined) return true;
+    const there = { build, actor, firstSeq: to.seq };
+    return isSameChange({ store, world, states }, to.session as SessionId, there);
+  }
   const drafts = await draftsOf();
   if (drafts === null) return true;
   if (drafts === "none") return false;
@@ -84,7 +92,7 @@ export async function isSameMessage(
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
   if (record?.type !== "message.sent" || record.actor !== actor) return false;
   const { body } = readEvent(record, false).event as EventOf<"message.sent">;
-  if (given.to !== null && !body.to.endsWith(given.to)) return false;
+  if (given.to !== null && !body.to.endsWith(given.to) && !(await isForwarded(store, given.to))) return false;
   if (body.topic !== given.topic || body.replyTo !== given.replyTo) return false;
   const content = (await contentOf(store, record)) as
     | { readonly blocks?: readonly ChangeContent[] }
@@ -96,4 +104,13 @@ export async function isSameMessage(
 
 interface ChangeContent {
   readonly text?: string;
+}
+
+/** A message to a session that went on as another one names that one. */
+async function isForwarded(store: Deps["store"], named: string): Promise<boolean> {
+  const found = await findSession(store, named).catch(() => null);
+  if (found === null) return true;
+  const head = await store.head(found);
+  const range = { fromSeq: 1, toSeq: head?.seq ?? 0, reverse: true, limit: 1, contents: false };
+  return (await store.read(found, { ...range, types: ["session.continued"] })).length > 0;
 }

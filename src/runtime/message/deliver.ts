@@ -16,6 +16,7 @@ import { contentOf } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
 import { hasReceived, momentText, receiving, type MessageEnvelope } from "./envelope.ts";
 import { makeStateReader } from "../read/state-reader.ts";
+import { changeLive } from "../log/forward.ts";
 import { makeWriter, type Writer } from "../log/writer.ts";
 
 /** Receives the progress of `engine.deliver`. */
@@ -198,8 +199,11 @@ async function offer(deps: Deps, envelope: MessageEnvelope, stores: Stores, plac
   try {
     // The cached state may be old: a refusal must rest on the newest one.
     await there.writer.current(to);
-    const build = (state: State) => receiving(there.store, state, envelope, deps.place);
-    await there.writer.change(to, build, { actor: `session:${from}`, asked: false });
+    // The receiver, or the session that it went on as.
+    const build = (state: State) =>
+      receiving(there.store, state, { ...envelope, to: state.standing.session as SessionId }, deps.place);
+    const key = `message/${envelope.message}`;
+    await changeLive(there, to, build, { actor: `session:${from}`, asked: false, key });
     return { kind: "arrived" };
   } catch (error) {
     if (!(error instanceof SkeinError)) throw error;
@@ -254,13 +258,23 @@ async function envelopeAt(
   session: SessionId,
   seq: number,
 ): Promise<{ readonly envelope: MessageEnvelope | null; readonly place: string | undefined }> {
-  const { message, to, number, topic, replyTo, deadlineMs } = await sentAt(store, session, seq);
+  const { message, to, number, topic, replyTo, as, deadlineMs } = await sentAt(store, session, seq);
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
   const content = (record === undefined ? undefined : await contentOf(store, record)) as
     | { readonly blocks: readonly { readonly text?: string }[]; readonly place?: string }
     | undefined;
   const text = content?.blocks[0]?.text;
   if (text === undefined) return { envelope: null, place: undefined };
-  const envelope = { message, from: session, to: to as SessionId, number, text, topic, replyTo, deadlineMs };
+  const envelope = {
+    message,
+    from: session,
+    to: to as SessionId,
+    number,
+    text,
+    topic,
+    replyTo,
+    as,
+    deadlineMs,
+  };
   return { envelope, place: content?.place };
 }

@@ -17,6 +17,8 @@ export interface MessageEnvelope {
   readonly text: string;
   readonly topic?: string | undefined;
   readonly replyTo?: string | undefined;
+  /** Of a reply: the session that the request was sent to, if the sender continues it. */
+  readonly as?: string | undefined;
   readonly deadlineMs?: number | undefined;
 }
 
@@ -30,7 +32,7 @@ export async function receiving(
   envelope: MessageEnvelope,
   place?: string,
 ): Promise<CommandOf<"receive">> {
-  const { message, from, to, text, topic, replyTo, deadlineMs } = envelope;
+  const { message, from, to, text, topic, replyTo, as, deadlineMs } = envelope;
   const lastNumber = state.standing.received.get(from) ?? 0;
   // The decision finds an existing one, whatever happened to the receiver since.
   const isThere = envelope.number <= lastNumber && (await hasReceived(store, envelope));
@@ -46,7 +48,7 @@ export async function receiving(
     message,
     number,
     text,
-    ...present({ topic, replyTo, deadlineMs }),
+    ...present({ topic, replyTo, as, deadlineMs }),
     ...noteOf(envelope),
     ...present({ place }),
   };

@@ -20,7 +20,9 @@ import { deliverFrom, otherStores, type Stores, type RemoteStore } from "./deliv
 import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
 import { checkLivesHere, momentText, receiving, type MessageEnvelope } from "./envelope.ts";
-import type { AppendResult } from "../log/append-result.ts";
+import { appendResult, type AppendResult } from "../log/append-result.ts";
+import { changeLive } from "../log/forward.ts";
+import { liveSession, wentOn } from "../read/successor.ts";
 
 /** Options of `session.send`. */
 export interface SendOptions {
@@ -199,16 +201,20 @@ async function sendHere(
   call: Calling | undefined,
 ): Promise<SendResult> {
   const { store, writer, actor } = deps;
-  const to = parseSessionId(id);
+  const named = parseSessionId(id);
+  const to = await liveSession(deps, named);
+  const heirOf = to === named ? undefined : named;
   await deliverBefore(deps, from, to, stores);
   const message = newMessage(deps);
   const inCall = call === undefined ? {} : { call: call.id, output: { message, to } };
   let number = 0;
+  let as: string | undefined;
   const build = (state: State) => {
     number = (state.standing.sent.get(to) ?? 0) + 1;
-    return { do: "send", to, message, text, ...about, ...inCall } as const;
+    as = about.replyTo === undefined ? undefined : state.standing.asked.get(about.replyTo)?.as;
+    return { do: "send", to, heirOf, message, text, ...about, ...inCall } as const;
   };
-  const take = (state: State) => receiving(store, state, { message, from, to, number, text, ...about });
+  const take = (state: State) => receiving(store, state, { message, from, to, number, text, as, ...about });
   try {
     const [sent] = await writer.together(
       [
@@ -222,7 +228,9 @@ async function sendHere(
     // Another call with the same key may have been first.
     const first = key === undefined ? null : await sentWith(deps, from, key);
     if (first !== null) return first;
-    throw error;
+    // The receiver went on as another session meanwhile.
+    if (!(await wentOn(deps, to, error))) throw error;
+    return sendHere(deps, from, { to, text, ...present({ key }), ...about }, stores, call);
   }
 }
 
@@ -298,8 +306,9 @@ const isForever = ({ detail }: SkeinError): boolean => detail === "opens-no-stor
 
 /** Checks now what the receiver would refuse, before anything is written. */
 async function look(deps: Deps, { store, writer }: RemoteStore, envelope: MessageEnvelope): Promise<void> {
-  const state = await writer.current(envelope.to);
-  const command = await receiving(store, state, envelope, deps.place);
+  const to = await liveSession({ store, writer }, envelope.to);
+  const state = await writer.current(to);
+  const command = await receiving(store, state, { ...envelope, to }, deps.place);
   const facts = { actor: deps.actor, digest: deps.world.digest, program: store.program };
   const decision = decide(state, command, facts);
   if (decision.ok) return;
@@ -325,7 +334,7 @@ async function sentWith(deps: Deps, from: SessionId, key: string): Promise<SendR
 
 /** What a person sends: an input with a topic, validated against its contract. */
 export async function sendInput(
-  { store, writer, actor }: Deps,
+  deps: Deps,
   session: SessionId,
   value: unknown,
   { topic, key }: { readonly topic?: string; readonly key?: string },
@@ -333,12 +342,13 @@ export async function sendInput(
   if (topic !== undefined) checkTopic(topic);
   const text = textOf(value);
   const about = present({ topic });
+  const { store, writer, actor } = deps;
   await writer.current(session);
   const build = async (state: State) => {
-    await checkLivesHere(store, session, state);
-    await checkContract(store, { session, state }, { topic, text });
+    const receiver = state.standing.session as SessionId;
+    await checkLivesHere(store, receiver, state);
+    await checkContract(store, { session: receiver, state }, { topic, text });
     return { do: "append", records: [{ type: "input.received", text, ...about }], sent: true } as const;
   };
-  const { firstSeq, headSeq, duplicate } = await writer.change(session, build, { actor, key });
-  return { seq: firstSeq, headSeq, duplicate };
+  return appendResult(await changeLive(deps, session, build, { actor, key }), session);
 }

@@ -141,8 +141,30 @@ export async function carriedOn({ store }: Deps, session: SessionId): Promise<Se
 /** How many predecessors are followed; beyond, a handoff stands for the rest. */
 export const earlierMax = 100;
 
-/** The sessions that a session opened or forked itself, whatever their status. */
+/**
+ * The sessions that a session opened or forked itself, whatever their status; and those of the sessions that
+ * it continues by `clear` or `rollover`, the last hundred.
+ */
 export async function childrenOf({ store }: Deps, session: SessionId): Promise<readonly SessionId[]> {
+  const children = new Set<SessionId>();
+  const passed = new Set<string>();
+  for (let at: SessionId | null = session; at !== null && passed.size < earlierMax && !passed.has(at);) {
+    passed.add(at);
+    for (const child of await ownChildren(store, at)) children.add(child);
+    at = await continuedBy(store, at);
+  }
+  return [...children];
+}
+
+/** The session that was closed when this one was opened; null when none was. */
+async function continuedBy(store: Store, session: SessionId): Promise<SessionId | null> {
+  const [record] = await store.read(session, { fromSeq: 1, toSeq: 1, limit: 1, contents: false });
+  if (record?.type !== "session.opened") return null;
+  const { from, first } = JSON.parse(record.body) as { readonly from?: SessionId; readonly first?: string };
+  return first === undefined || from === undefined ? null : from;
+}
+
+async function ownChildren(store: Store, session: SessionId): Promise<ReadonlySet<SessionId>> {
   const head = await store.head(session);
   const children = new Set<SessionId>();
   const toSeq = head?.seq ?? 0;
@@ -158,5 +180,5 @@ export async function childrenOf({ store }: Deps, session: SessionId): Promise<r
     const { by } = JSON.parse(record?.body ?? "{}") as { by?: string };
     if (by === "session") children.add(fork);
   }
-  return [...children];
+  return children;
 }

@@ -1,4 +1,5 @@
 /** The inbox: queued inputs, read from the position of the oldest. */
+import { contentOf } from "./content.ts";
 import { readRecords } from "./record-pages.ts";
 import type { ConsumedInputs } from "../../core/turn/commands.ts";
 import { readEvent } from "../../core/event.ts";
@@ -39,4 +40,30 @@ export async function nextTaken(store: Store, session: SessionId, state: State):
   if (state.standing.inbox.waiting.length === 0) return [];
   const waiting = await readWaiting(store, session, state);
   return takenOf(state.standing.turn === null ? waiting : waiting.filter(({ steers }) => steers));
+}
+
+/** A queued input with its content, and the caller's key. */
+export interface QueuedRecord {
+  readonly type: "input.received" | "message.received";
+  readonly actor: string;
+  readonly key: string | null;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly content: unknown;
+}
+
+/** All queued inputs whose content is not erased, in order of position. */
+export async function readQueue(store: Store, session: SessionId, state: State): Promise<QueuedRecord[]> {
+  const { waiting, fromSeq } = state.standing.inbox;
+  if (waiting.length === 0) return [];
+  const found: QueuedRecord[] = [];
+  const how = { types: ["input.received", "message.received"], contents: true };
+  for await (const record of readRecords(store, session, [fromSeq, state.seq], how)) {
+    const body = JSON.parse(record.body) as { readonly input: number };
+    if (!waiting.some(([from, to]) => from <= body.input && body.input <= to)) continue;
+    const content = await contentOf(store, record);
+    const { actor, key } = record;
+    const type = record.type as QueuedRecord["type"];
+    if (content !== undefined) found.push({ type, actor, key, body, content });
+  }
+  return found;
 }

@@ -24,6 +24,8 @@ import { makeReadSaid } from "./event-cache.ts";
 /** The state of a session as plain JSON: the result of `session.state`. */
 export interface StateView {
   readonly session: string;
+  /** The session that the work went on in; what is sent to this one arrives there. */
+  readonly next: string | null;
   readonly seq: number;
   readonly at: number;
   readonly status: SessionStatus;
@@ -129,6 +131,7 @@ export async function viewState(deps: Deps, session: SessionId, state: State): P
   ]);
   return {
     session: standing.session,
+    next: standing.next,
     seq,
     at,
     status,

@@ -16,17 +16,29 @@ export interface SessionEnd {
   readonly outcome: string;
 }
 
-const endings = ["session.closed", "session.reopened", "session.forked"];
+const endings = ["session.closed", "session.continued", "session.reopened", "session.forked"];
 
-/** How a session ended; null while it is open. */
-export async function endedOf(
+/** How a session ended, or the last of those that it went on as; null while that is open. */
+export async function endedOf(deps: Pick<Deps, "store">, session: SessionId): Promise<SessionEnd | null> {
+  const passed = new Set<string>();
+  for (let at = session; passed.size < limit.successionHopsMax && !passed.has(at);) {
+    const end = await lastOf(deps, at);
+    if (end === null || !("next" in end)) return end;
+    passed.add(at);
+    at = end.next;
+  }
+  return null;
+}
+
+async function lastOf(
   { store }: Pick<Deps, "store">,
   session: SessionId,
-): Promise<SessionEnd | null> {
+): Promise<SessionEnd | { readonly next: SessionId } | null> {
   const head = await store.head(session);
   if (head === undefined) return { session, seq: 0, outcome: "deleted" };
   const range = { fromSeq: 1, toSeq: head.seq, reverse: true, limit: 1, contents: false };
   const [last] = await store.read(session, { ...range, types: endings });
+  if (last?.type === "session.continued") return { next: (JSON.parse(last.body) as { to: SessionId }).to };
   if (last?.type !== "session.closed") return null;
   const { outcome } = JSON.parse(last.body) as { outcome: string };
   return { session, seq: last.seq, outcome };

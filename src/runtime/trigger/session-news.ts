@@ -12,18 +12,22 @@ export interface News {
   take(): readonly SessionId[];
   /** Returns sessions that could not be read, for another attempt. */
   again(sessions: readonly SessionId[]): void;
+  /** Subscribes to another session as well. */
+  add(session: SessionId): void;
   /** Resolves when there is something to take, or the signal is aborted. */
   next(): Promise<void>;
 }
 
 /** Event types that a trigger may wait for. */
-const heard = /^(session\.(closed|archived|deleted)|item\.recorded)$/;
+const heard = /^(session\.(closed|continued|archived|deleted)|item\.recorded)$/;
 /** How often the feed is polled without a notification, and the minimum pause between reads. */
 const anywayMs = 1_000;
 const restMs = 10;
 
 export interface NewsSubscriber {
   readonly touched: Set<SessionId>;
+  /** The sessions that it is subscribed to. */
+  readonly sessions: Set<SessionId>;
   wake: () => void;
 }
 
@@ -38,13 +42,13 @@ export interface Follower {
 export async function listen(deps: Deps, sessions: readonly SessionId[], signal: AbortSignal): Promise<News> {
   const { shared } = deps;
   const follower = (shared.follower ??= follow(deps));
-  const listener: NewsSubscriber = { touched: new Set(), wake: () => undefined };
-  for (const session of sessions) {
-    const there = follower.listeners.get(session) ?? new Set();
-    follower.listeners.set(session, there.add(listener));
-  }
+  const listener: NewsSubscriber = { touched: new Set(), sessions: new Set(), wake: () => undefined };
+  const add = (session: SessionId): void => {
+    if (!signal.aborted) subscribe(follower.listeners, listener, session);
+  };
+  for (const session of sessions) add(session);
   const leave = (): void => {
-    for (const session of sessions) {
+    for (const session of listener.sessions) {
       const there = follower.listeners.get(session);
       there?.delete(listener);
       if (there?.size === 0) follower.listeners.delete(session);
@@ -63,6 +67,7 @@ export async function listen(deps: Deps, sessions: readonly SessionId[], signal:
       listener.touched.clear();
       return touched;
     },
+    add,
     again(left) {
       for (const session of left) listener.touched.add(session);
     },
@@ -72,6 +77,11 @@ export async function listen(deps: Deps, sessions: readonly SessionId[], signal:
         if (listener.touched.size > 0 || signal.aborted) resolve();
       }),
   };
+}
+
+function subscribe(listeners: Follower["listeners"], listener: NewsSubscriber, session: SessionId): void {
+  listener.sessions.add(session);
+  listeners.set(session, (listeners.get(session) ?? new Set()).add(listener));
 }
 
 function follow(deps: Deps): Follower {
@@ -109,6 +119,9 @@ function follow(deps: Deps): Follower {
           type === "session.deleted" ? (JSON.parse(body) as { session: SessionId }).session : session;
         for (const listener of listeners.get(whose) ?? []) {
           listener.touched.add(whose as SessionId);
+          // The session that it went on as is awaited in its place.
+          if (type === "session.continued")
+            subscribe(listeners, listener, (JSON.parse(body) as { to: SessionId }).to);
           listener.wake();
         }
       }

@@ -10,6 +10,7 @@ import type { State } from "../../core/state.ts";
 import { errorText } from "../../core/first-error.ts";
 import type { SpecOf, TriggerSpec } from "../../core/trigger/trigger.ts";
 import type { Deps } from "../deps.ts";
+import { liveSession } from "../read/successor.ts";
 import { contentOf } from "../read/content.ts";
 import { endedOf, notifyWaiting, notifyItem, type SessionEnd } from "./ended-sessions.ts";
 import { specOf } from "./fire.ts";
@@ -36,7 +37,11 @@ export const sessionSource: Source = {
     const news = await listen(deps, sessions, signal);
     const how = { deps, watch, spec, fire, seen: new SeenEnds() };
     const look = spec.on === "item" ? lookAtItems : spec.all === true ? lookAtAll : lookAtEach;
-    news.again(sessions);
+    // A session that went on as another one is awaited there.
+    const live: SessionId[] = [];
+    for (const session of sessions) live.push(await liveSession(deps, session).catch(() => session));
+    for (const session of live) news.add(session);
+    news.again([...sessions, ...live]);
     for (let reported = false, begun = false; !signal.aborted; await news.next()) {
       const touched = news.take();
       try {
@@ -116,10 +121,10 @@ const lookAtAll: SessionCheck = async ({ deps, watch, spec, fire, seen }) => {
 const lookAtEach: SessionCheck = async ({ deps, watch, spec, fire, seen }, touched) => {
   for (const session of touched) {
     const one = await endedOf(deps, session);
-    const last = seen.last(session);
+    const last = one === null ? undefined : (seen.last(one.session) ?? spec.since?.[one.session]);
     // Deleting an ended session does not end it once more.
     if (one === null || (last !== undefined && one.seq <= last)) continue;
-    const once = `${session}@${one.seq}`;
+    const once = `${one.session}@${one.seq}`;
     const cause = await endCause(deps, watch, spec, { once, ended: [one] });
     if ((await fire(cause)) === undefined) return true;
     seen.add([one]);
@@ -138,6 +143,12 @@ async function endCause(
   return { digest: deps.world.digest("", which.join("\n")), once, text, detail: { of: ended } };
 }
 
+interface ItemBody {
+  readonly kind: string;
+  readonly key: string;
+  readonly origin?: { readonly session: string };
+}
+
 /** Once for each matching item. */
 const lookAtItems: SessionCheck = async ({ deps, watch, spec, fire, seen }, touched) => {
   const { store, world } = deps;
@@ -146,8 +157,10 @@ const lookAtItems: SessionCheck = async ({ deps, watch, spec, fire, seen }, touc
     const last = seen.last(session) ?? spec.since?.[session] ?? 0;
     const types = ["item.recorded"];
     for await (const { seq, body } of readRecords(store, session, [last + 1, toSeq], { types })) {
-      const { kind, key } = JSON.parse(body) as { kind: string; key: string };
+      const { kind, key, origin } = JSON.parse(body) as ItemBody;
       if (kind !== spec.item?.kind || !fits(spec.item.key, key)) continue;
+      // A pinned item that went over was reported when it was recorded.
+      if (origin !== undefined && spec.sessions.includes(origin.session)) continue;
       const once = `${session}@${seq}`;
       const item = await notifyItem(deps, session, { kind, key, seq });
       const text = `Trigger "${watch.name}": the session ${session} recorded ${item}`;

@@ -3,9 +3,11 @@ import { isFull } from "../../core/message/decide.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { State } from "../../core/state.ts";
+import type { State, TriggerRef } from "../../core/state.ts";
 import type { SpecOf } from "../../core/trigger/trigger.ts";
 import type { Deps } from "../deps.ts";
+import { changeThere } from "../log/forward.ts";
+import { liveSession } from "../read/successor.ts";
 import { causeKey, specOf } from "./fire.ts";
 import { fireTemplate, foldedTemplates, openedFor, withContent, type TriggerTemplate } from "./templates.ts";
 import { isSameText, nameMark, readToken, signatureOf } from "./webhook-token.ts";
@@ -44,17 +46,44 @@ export async function callWebhook(deps: Deps, token: string, call: WebhookCall =
     if (before === undefined) throw unknown();
     return { session: before, duplicate: true };
   }
-  const session = place.owner;
-  const { name, setSeq, spec } = await triggerFor(deps, session, place.mark, token);
-  const { text, once, digest, detail } = read(deps, name, spec, { bytes, headers });
-  const build = ({ standing }: State) => {
-    if (isFull(standing.inbox))
-      throw new SkeinError("refused", `the inbox of ${session} is full`, { hint: "try again later" });
-    return { do: "fire", name, setSeq, digest, text, detail } as const;
-  };
-  const key = once === undefined ? undefined : causeKey(deps, { name, setSeq }, once);
-  const { duplicate } = await deps.writer.change(session, build, { actor: "system", key });
-  return { session, duplicate };
+  return fireAt(deps, place.owner, place.mark, token, { bytes, headers });
+}
+
+/** The trigger may have gone over to a successor: address and deliveries stay those of the first. */
+async function fireAt(
+  deps: Deps,
+  owner: SessionId,
+  mark: string,
+  token: string,
+  given: WebhookInput,
+): Promise<WebhookAnswer> {
+  for (let tries = 0; ; tries++) {
+    const live = await liveSession(deps, owner).catch(ifUnknown);
+    try {
+      const { name, trigger, spec } = await triggerFor(deps, live, mark, token);
+      const { text, once, digest, detail } = read(deps, name, spec, given);
+      const { seq: setSeq, origin } = trigger;
+      const build = ({ standing }: State) => {
+        if (isFull(standing.inbox))
+          throw new SkeinError("refused", `the inbox of ${live} is full`, { hint: "try again later" });
+        return { do: "fire", name, setSeq, digest, text, detail } as const;
+      };
+      const firstSeq = origin?.session === owner ? origin.seq : setSeq;
+      const key = once === undefined ? undefined : causeKey(deps, { name, setSeq: firstSeq }, once);
+      const change = { session: owner, live, build, key };
+      const { duplicate, session } = await changeThere(deps, change, { actor: "system" });
+      return { session, duplicate };
+    } catch (error) {
+      // It went on as another session meanwhile.
+      const again =
+        tries < limit.unknownRetriesMax && (await liveSession(deps, owner).catch(ifUnknown)) !== live;
+      if (!again) throw error;
+    }
+  }
+}
+
+function ifUnknown(cause: unknown): never {
+  throw cause instanceof SkeinError && cause.code === "not-found" ? unknown() : cause;
 }
 
 type Hook = SpecOf<"webhook">;
@@ -64,15 +93,13 @@ async function triggerFor(
   session: SessionId,
   mark: string,
   token: string,
-): Promise<{ readonly name: string; readonly setSeq: number; readonly spec: Hook }> {
+): Promise<{ readonly name: string; readonly trigger: TriggerRef; readonly spec: Hook }> {
   const { world, writer } = deps;
-  const state = await writer.current(session).catch((cause: unknown) => {
-    throw cause instanceof SkeinError && cause.code === "not-found" ? unknown() : cause;
-  });
+  const state = await writer.current(session).catch(ifUnknown);
   for (const [name, trigger] of state.standing.triggers.entries()) {
     if (trigger.kind !== "webhook" || nameMark(world, name) !== mark) continue;
     const spec = await specOf(deps, session, trigger);
-    if (isMeant(deps, spec, token)) return { name, setSeq: trigger.seq, spec };
+    if (isMeant(deps, spec, token)) return { name, trigger, spec };
   }
   throw unknown();
 }

@@ -8,6 +8,7 @@ import { readEvents } from "../read/event-reader.ts";
 import type { LiveDelta } from "./live.ts";
 import { ranOf, type RunResult, type RunRequest } from "./runner.ts";
 import type { Deps } from "../deps.ts";
+import { liveSession, wentOn } from "../read/successor.ts";
 import { isFree } from "../read/lease-status.ts";
 import { prepareRun, type PreparedRun } from "./prepare-run.ts";
 import type { SessionEvent } from "../../core/event.ts";
@@ -25,23 +26,25 @@ export type SessionUpdate = SessionEvent | LiveDelta;
  */
 export interface SessionRun extends AsyncGenerator<SessionUpdate, RunResult> {
   /** The first position of the updates; for `ask`, that of the input, which is durable then. */
-  readonly started: Promise<{ readonly seq: number }>;
+  readonly started: Promise<{ readonly seq: number; readonly session?: SessionId }>;
   /** Why the run ended. Rejects as the loop does. */
   readonly result: Promise<RunResult>;
 }
 
-interface RunSteps<T extends { readonly seq: number }> {
+interface Started {
+  readonly seq: number;
+  /** Where the run begins, if not in the session itself: it went on as this one. */
+  readonly session?: SessionId;
+}
+
+interface RunSteps<T extends Started> {
   /** Writes or reads what the run starts from. */
   readonly start: () => Promise<T>;
   readonly run: (started: T) => Promise<RunResult>;
 }
 
 /** Starts a run at once. Updates are gathered only while the run is iterated. */
-export function startRun<T extends { readonly seq: number }>(
-  deps: Deps,
-  session: SessionId,
-  steps: RunSteps<T>,
-): SessionRun {
+export function startRun<T extends Started>(deps: Deps, session: SessionId, steps: RunSteps<T>): SessionRun {
   let queue: UpdateQueue | null = null;
   const started = steps.start();
   const result = started.then((from) => {
@@ -53,35 +56,69 @@ export function startRun<T extends { readonly seq: number }>(
   started.catch(() => null);
   result.catch(() => null);
 
+  /** Through the sessions that it goes on as: the reader sees one run. */
   async function* follow(): AsyncGenerator<SessionUpdate, RunResult> {
     queue = makeQueue();
-    const over = new AbortController();
-    const unlisten = deps.live.subscribe(session, queue.delta);
-    let reading: Promise<void> | null = null;
+    let unlisten = deps.live.subscribe(session, queue.delta);
     try {
-      const { seq: fromSeq } = await started;
-      queue.startAt(fromSeq);
-      const updates = queue;
-      const range = { fromSeq, follow: true, signal: over.signal };
-      reading = (async () => {
-        const { store, writer } = deps;
-        for await (const event of readEvents(store, session, range, writer.suspendRolledBack))
-          updates.event(event);
-      })();
-      reading.catch(updates.fail);
-      // Delivers everything up to the end of the run before the run is over.
-      const end = async (): Promise<void> => updates.endAt(await headSeq(deps, session));
-      result.then(end, end).catch(updates.fail);
-      yield* queue.drain();
-      return await result;
+      const from = await started;
+      let at = from.session ?? session;
+      if (at !== session) {
+        unlisten();
+        unlisten = deps.live.subscribe(at, queue.delta);
+      }
+      for (let fromSeq = from.seq; ; fromSeq = 1) {
+        queue.startAt(fromSeq);
+        const next: SessionId | null = yield* followOne(deps, at, fromSeq, queue, result);
+        if (next === null) return await result;
+        at = next;
+        unlisten();
+        queue = makeQueue();
+        unlisten = deps.live.subscribe(at, queue.delta);
+      }
     } finally {
-      over.abort();
       unlisten();
-      await reading?.catch(() => null);
     }
   }
   return Object.assign(follow(), { started, result });
 }
+
+/** The updates of one session, up to the end of the run; or until it goes on as the returned one. */
+async function* followOne(
+  deps: Deps,
+  session: SessionId,
+  fromSeq: number,
+  queue: UpdateQueue,
+  result: Promise<RunResult>,
+): AsyncGenerator<SessionUpdate, SessionId | null> {
+  const over = new AbortController();
+  const range = { fromSeq, follow: true, signal: over.signal };
+  const reading = (async () => {
+    const { store, writer } = deps;
+    for await (const event of readEvents(store, session, range, writer.suspendRolledBack)) queue.event(event);
+  })();
+  reading.catch(queue.fail);
+  // Delivers everything up to the end of the run before the run is over.
+  const end = async (): Promise<void> => queue.endAt(await headSeq(deps, session));
+  result.then(end, end).catch(queue.fail);
+  try {
+    for await (const update of queue.drain()) {
+      yield update;
+      if (update.type === "session.continued") {
+        const { to } = update.body as { readonly to: SessionId };
+        if (await isRunOn(deps, to)) return to;
+      }
+    }
+    return null;
+  } finally {
+    over.abort();
+    await reading.catch(() => null);
+  }
+}
+
+/** A session that was deleted is not followed. */
+const isRunOn = async ({ store }: Deps, session: SessionId): Promise<boolean> =>
+  (await store.head(session)) !== undefined;
 
 type UpdateQueue = ReturnType<typeof makeQueue>;
 
@@ -135,25 +172,55 @@ const headSeq = async ({ store }: Deps, session: SessionId): Promise<number> =>
 
 /**
  * After an input. If another process runs the session, waits for its run, or for its lease if it died, and
- * then does what is left. If the input was already answered nothing is left, and the lease is not taken.
+ * then does what is left. If the input was already answered nothing is left, and the lease is not taken. A
+ * session that goes on as another one is run there.
  */
 export async function runOrWait(
   deps: Deps,
   session: SessionId,
   { prepared, ...request }: RunRequest & { readonly prepared: PreparedRun },
 ): Promise<RunResult> {
-  for (let run = prepared; ; run = await prepareRun(deps, session)) {
-    const { turn, inbox } = run.state.standing;
-    if (turn === null && inbox.waiting.length === 0) return ranOf(run.state);
+  let at = session;
+  for (let run = prepared; ; run = await prepareRun(deps, at)) {
+    const { turn, inbox, next } = run.state.standing;
+    if (next !== null) {
+      at = await liveSession(deps, at);
+      if (at !== run.state.standing.session) continue;
+    }
+    if (turn === null && inbox.waiting.length === 0) return endedIn(session, at, ranOf(run.state));
     try {
-      return await deps.runs.run(session, { ...request, prepared: run });
+      const ran = await deps.runs.run(at, { ...request, prepared: run });
+      if (ran.status !== "closed") return endedIn(session, at, ran);
+      if ((await liveSession(deps, at)) === at) return endedIn(session, at, ran);
+      continue;
     } catch (error) {
+      if (await wentOn(deps, at, error)) continue;
       if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
     }
-    await released(deps, session, request.signal);
+    await released(deps, at, request.signal);
     if (request.signal?.aborted === true) throw new SkeinError("unavailable", "aborted by the caller");
   }
 }
+
+/** Runs a session, and the one that it goes on as. */
+export async function runOn(deps: Deps, session: SessionId, request: RunRequest): Promise<RunResult> {
+  const ran = await deps.runs.run(session, request).catch(async (error: unknown) => {
+    if (await wentOn(deps, session, error)) return null;
+    throw error;
+  });
+  if (ran !== null && ran.status !== "closed") return ran;
+  const live = await liveSession(deps, session);
+  if (live === session) return ran ?? ranOf(await deps.writer.current(session));
+  const { expectSeq: _, ...again } = request;
+  return endedIn(
+    session,
+    live,
+    await runOrWait(deps, live, { ...again, prepared: await prepareRun(deps, live) }),
+  );
+}
+
+const endedIn = (session: SessionId, at: SessionId, ran: RunResult): RunResult =>
+  ran.session !== undefined || at === session ? ran : { ...ran, session: at };
 
 /** Resolves when the lease was released or has expired. */
 async function released(deps: Deps, session: SessionId, signal: AbortSignal | undefined): Promise<void> {

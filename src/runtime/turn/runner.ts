@@ -53,6 +53,8 @@ export interface RunResult {
   /** The cause of the status, where it needs one. */
   readonly by: string | null;
   readonly seq: number;
+  /** The session that ended, when the one that was run went on as that one. */
+  readonly session?: SessionId;
 }
 
 /** Runs the session until it is idle or suspended. Rejects with `conflict` when another process runs it. */

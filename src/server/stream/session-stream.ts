@@ -28,16 +28,19 @@ export interface SessionStreamOptions {
   readonly deltas?: boolean | undefined;
   /** Settles when the stream should end, with its last position. */
   readonly endsAt?: Promise<number> | undefined;
+  /** The stream ends with the first event of this type, and returns it. */
+  readonly endsWith?: SessionEvent["type"] | undefined;
 }
 
 const pageRecords = 100;
 
-/** Resolves when the stream is over, or the client has disconnected. */
+/** Resolves when it is over, or the client has disconnected; with the event that ended it, if one did. */
 export async function streamSession(
   { engine, hub, session, sink }: { engine: Engine; hub: Hub; session: Session; sink: Sink },
   options: SessionStreamOptions,
-): Promise<void> {
+): Promise<SessionEvent | null> {
   const { types, follow = true, deltas = true } = options;
+  let ending: SessionEvent | null = null;
   const wants = types === undefined ? null : new Set(types);
   let atSeq = options.fromSeq - 1;
   let endSeq = options.toSeq ?? Infinity;
@@ -65,6 +68,7 @@ export async function streamSession(
 
   function give(event: SessionEvent, frame: SharedFrame | null): void {
     atSeq = event.seq;
+    if (event.type === options.endsWith) [ending, endSeq] = [event, atSeq];
     if (wants === null || wants.has(event.type)) {
       if (frame === null) sink.write(eventFrame(event, eventId(event)));
       else sink.share(frame);
@@ -137,7 +141,7 @@ export async function streamSession(
       dirty = false;
       woken = Promise.withResolvers();
       await catchUp();
-      if (isOver() || !follow) return;
+      if (isOver() || !follow) return ending;
       if (dirty) continue;
       live = true;
       await woken.promise;

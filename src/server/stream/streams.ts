@@ -104,11 +104,14 @@ async function openAsk(
 ): Promise<(sink: Sink) => Promise<void>> {
   const { engine } = call;
   const session = await call.session();
-  const last = await positionIn({ engine, session }, given.lastEventId, "Last-Event-ID");
+  const before = await resumedAt(engine, session, given.lastEventId);
   const run = session.ask(input, { ...rest, ...call.keyed });
-  const { seq } = await run.started;
-  const fromSeq = Math.max(seq, (last?.seq ?? 0) + 1);
-  return streamRun({ engine, session, fromSeq, last, running: run.result }, given);
+  const started = await run.started;
+  const at = before?.session ?? (await sessionAt(engine, started.session)) ?? session;
+  const last = before?.last;
+  const first = started.session === undefined || started.session === at.id ? started.seq : 1;
+  const fromSeq = Math.max(before === null ? started.seq : first, (last?.seq ?? 0) + 1);
+  return streamRun({ engine, session: at, fromSeq, last, running: run.result }, given);
 }
 
 async function openWatch(
@@ -119,12 +122,50 @@ async function openWatch(
   const { engine } = call;
   const session = await call.session();
   // A reconnecting reader continues after its last event, not with new ones.
-  const last = await positionIn({ engine, session }, given.lastEventId, "Last-Event-ID");
-  const seq = last?.seq ?? (await session.head()).seq;
+  const before = await resumedAt(engine, session, given.lastEventId);
+  const at = before?.session ?? session;
+  const last = before?.last;
+  const seq = last?.seq ?? (await at.head()).seq;
   const running = session.run().catch(async (error: unknown) => {
     throw stillWaiting(error, (await session.fold()).standing.inbox.waiting.length > 0);
   });
-  return streamRun({ engine, session, fromSeq: seq + 1, last, running }, given);
+  return streamRun({ engine, session: at, fromSeq: seq + 1, last, running }, given);
+}
+
+const sessionAt = (engine: Engine, id: string | undefined): Promise<Session | null> =>
+  id === undefined ? Promise.resolve(null) : engine.session(id);
+
+/** How many sessions of a chain are looked through for the last event of a reader. */
+const chainMax = 100;
+
+/** The last event of a reader, in the session or in one that it went on as; null without one. */
+async function resumedAt(
+  engine: Engine,
+  session: Session,
+  lastEventId: string | undefined,
+): Promise<{ readonly session: Session; readonly last: KnownHead | undefined } | null> {
+  const read = (at: Session): Promise<KnownHead | undefined> =>
+    positionIn({ engine, session: at }, lastEventId, "Last-Event-ID");
+  if (lastEventId === undefined || lastEventId === "") return null;
+  try {
+    return { session, last: await read(session) };
+  } catch (error) {
+    let id = (await session.fold()).standing.next;
+    for (let count = 0; id !== null && id !== session.id && count < chainMax; count++) {
+      const at: Session = await engine.session(id);
+      const last = await read(at).catch(() => null);
+      if (last !== null) return { session: at, last };
+      id = await predecessorOf(at);
+    }
+    throw error;
+  }
+}
+
+/** The first record of a session names the one that it continues. */
+async function predecessorOf(session: Session): Promise<string | null> {
+  for await (const { body } of session.events({ types: ["session.opened"], limit: 1 }))
+    return (body as { readonly from?: string }).from ?? null;
+  return null;
 }
 
 interface RunStreamOptions {
@@ -135,7 +176,7 @@ interface RunStreamOptions {
   readonly running: Promise<RunResult>;
 }
 
-/** Everything up to the end of the run, and then why it ended. */
+/** Everything up to the end of the run, also in the sessions that it goes on as; and then why it ended. */
 function streamRun(
   { engine, session, fromSeq, last, running }: RunStreamOptions,
   { hub, problemOf }: StreamDeps,
@@ -145,10 +186,22 @@ function streamRun(
     (error: unknown) => problemFrame(problemOf(error)),
   );
   ended.catch(() => null);
-  const endsAt = ended.then(async () => (await session.head()).seq);
-  endsAt.catch(() => null);
   return async (sink) => {
-    await streamSession({ engine, hub, session, sink }, { fromSeq, last, endsAt });
+    let [at, place]: [Session, { fromSeq: number; last: KnownHead | undefined }] = [
+      session,
+      { fromSeq, last },
+    ];
+    for (;;) {
+      const here = at;
+      const endsAt = ended.then(async () => (await here.head()).seq);
+      endsAt.catch(() => null);
+      const how = { ...place, endsAt, endsWith: "session.continued" } as const;
+      const ending = await streamSession({ engine, hub, session: at, sink }, how);
+      if (ending === null || sink.signal.aborted) break;
+      const next = await engine.session((ending.body as { readonly to: string }).to).catch(() => null);
+      if (next === null) break;
+      [at, place] = [next, { fromSeq: 1, last: undefined }];
+    }
     if (!sink.signal.aborted) sink.write(await ended);
   };
 }

@@ -139,7 +139,7 @@ test("however often a session is cleared, no more is spent than its budget", asy
   );
 });
 
-test("initial files are carried over as loaded, and a webhook is reported as left behind", async () => {
+test("initial files are carried over as loaded; a webhook, the queue and what stays are listed", async () => {
   const folder = makeFolder();
   const file = join(folder, "house.md");
   writeFileSync(file, "Always say please.");
@@ -158,11 +158,10 @@ test("initial files are carried over as loaded, and a webhook is reported as lef
   assert.match(await texts(next), /Always say please/);
   const { moved, left } = next.carriedOver ?? {};
   assert.deepEqual([part(moved, "name"), part(moved, "files")], [["Manners"], [file]]);
+  assert.deepEqual([part(moved, "triggers"), part(moved, "input")], [["hook"], ["1"]]);
   assert.deepEqual(
     left?.map(({ what, names }) => [what, ...names]),
     [
-      ["triggers", "hook"],
-      ["input", "1"],
       ["items", "1"],
       ["checkpoints", "here"],
     ],

@@ -196,6 +196,7 @@ test("clear with a handoff closes one session and opens the next in one append",
     "item.recorded",
     "handoff.written",
     "session.closed",
+    "session.continued",
   ]);
   assert.deepEqual(await typesOf(next), ["session.opened", "document.loaded"]);
   assert.equal((await session.state()).why?.reason, "handed off");

@@ -34,8 +34,21 @@ export function Composer(): ReactNode {
 const draftName = (id: string): string => `skein-draft-${id}`;
 const draftMs = 300;
 
+/** By the session that goes on: the one whose draft it takes. */
+const heirs = new Map<string, string>();
+
+/** What is typed in one session is typed in the one that it goes on as. */
+export const passDraft = (from: string, to: string): void => void heirs.set(to, from);
+
 function readDraft(id: string): string {
   try {
+    const from = heirs.get(id);
+    heirs.delete(id);
+    const passed = from === undefined ? null : sessionStorage.getItem(draftName(from));
+    if (from !== undefined && passed !== null) {
+      keepDraft(from, "");
+      keepDraft(id, passed);
+    }
     return sessionStorage.getItem(draftName(id)) ?? "";
   } catch {
     return "";

@@ -41,6 +41,10 @@ export function choicesOf(scope: Scope, me: Me | undefined, ask: Ask): readonly 
     { name: "Fork…", act: () => ask(forkForm(scope)) },
     { name: "Save a checkpoint…", act: when(may("describe"), () => saveForm(scope)) },
     { name: "Compress…", act: when(may("compact") && state.status !== "running", () => compressForm(scope)) },
+    {
+      name: "Rollover…",
+      act: when(may("continue") && state.status !== "running", () => rolloverForm(scope)),
+    },
     { name: "Clear…", act: when(may("close"), () => clearForm(scope)) },
     { name: "Change model…", act: when(may("migrate"), () => migrateForm(scope)) },
     { name: "Sleep…", act: when(may("sleep"), () => sleepForm(scope)) },
@@ -141,6 +145,19 @@ const clearForm = ({ session, state, reread }: Scope): FormSpec => ({
   act: async (given) => {
     const made = await session.clear({ ...filled(given, "objective"), handoff: given["handoff"] === "on" });
     showToast("Cleared. This is the successor.");
+    reread();
+    go(sessionPath(made.id));
+  },
+});
+
+const rolloverForm = ({ session, reread }: Scope): FormSpec => ({
+  title: "Rollover",
+  lead: "Continues as a new session with the handoff of this one. What is sent to this one arrives there.",
+  fields: [{ name: "because", label: "Reason (optional)" }],
+  confirm: "Roll over",
+  act: async (given) => {
+    const made = await session.rollover(filled(given, "because"));
+    showToast("Rolled over. This is the next session.");
     reread();
     go(sessionPath(made.id));
   },

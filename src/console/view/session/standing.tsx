@@ -1,5 +1,8 @@
 /** The status of the session, if it prevents writing, and the button that helps. */
 import type { ReactNode } from "react";
+import { shortId } from "../../../core/text/short-id.ts";
+import { Link } from "../../link.tsx";
+import { sessionPath } from "../../route.ts";
 import { useScopeRefusal } from "../../scopes.ts";
 import { plural } from "../../ui/amount.ts";
 import { Button } from "../../ui/button.tsx";
@@ -33,6 +36,14 @@ export function Standing(): ReactNode {
   if (newer !== null) return <Band>Read-only: a newer version of Skein wrote to this session.</Band>;
   if (!mayWrite(me)) return <Band>Read-only login.</Band>;
   if (status === "moved") return <Band>Moved to another store. Fork it to continue here.</Band>;
+  if (state.next !== null)
+    return (
+      <Band>
+        <span className="spread">
+          This session went on as <Link to={sessionPath(state.next)}>{shortId(state.next)}</Link>.
+        </span>
+      </Band>
+    );
   if (status === "closed" || status === "archived")
     return (
       <Band>

@@ -107,7 +107,7 @@ export const sessionKnowledge = {
       group: "Context",
       line: "Unpin an item; it stays recorded.",
       done: "unpinned",
-      examples: ["skein unpin 4x8kz1 decision never-delete  # it has no room of its own any more"],
+      examples: ["skein unpin 4x8kz1 decision never-delete  # it is ranked like other items again"],
     },
   }),
   "session.promote": change("session", "promote", {

@@ -11,10 +11,10 @@ import type { LogStore, Store } from "./port.ts";
 
 /** Loaded on first use: a program on a file loads nothing of PostgreSQL. */
 const drivers = new Map<string, () => StoreDriver | Promise<StoreDriver>>([
-  ["memory", async () => (await import("./memory/place.ts")).memoryPlace],
-  ["sqlite", async () => (await import("./sqlite/place.ts")).sqlitePlace],
-  ["postgres", async () => (await import("./postgres/place.ts")).postgresPlace],
-  ["postgresql", async () => (await import("./postgres/place.ts")).postgresPlace],
+  ["memory", async () => (await import("./memory/store-driver.ts")).memoryDriver],
+  ["sqlite", async () => (await import("./sqlite/store-driver.ts")).sqliteDriver],
+  ["postgres", async () => (await import("./postgres/store-driver.ts")).postgresDriver],
+  ["postgresql", async () => (await import("./postgres/store-driver.ts")).postgresDriver],
 ]);
 
 /**

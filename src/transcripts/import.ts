@@ -341,7 +341,7 @@ const withoutMessages = ({ tool, files }: FoundTranscript): SkeinError => {
 
 const waitsReason = "its only answer still waits for results";
 
-/** Tools write a file before anything is said. One that is not understood is no such file. */
+/** Tools write a file before anything is said. A file in another format is skipped. */
 function emptyResult(found: FoundTranscript, plan: TranscriptPlan): ImportedTranscript {
   const { unknownTypes, damagedCount } = plan.report;
   const unknown = Object.keys(unknownTypes);

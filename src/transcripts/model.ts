@@ -24,7 +24,7 @@ export interface SourceRecord extends SourceRange {
   readonly value: unknown;
 }
 
-/** The facts about a session that are no messages. */
+/** The facts about a session besides its messages. */
 export interface TranscriptHeader {
   /** `claude-code`, `codex`, … */
   readonly tool: string;

@@ -361,7 +361,7 @@ suite("a file that cannot be used is left as it is", { concurrency: 4 }, () => {
     await assertLeft(at, { code: "invalid", message: /is a directory/, hint: /skein\.db/ });
   });
 
-  test("a store that is not there, for every verb but open", async () => {
+  test("a missing store, for every verb but open", async () => {
     const at = join(folder, "none.db");
     for (const words of [["ps"], ["append", "abc", "text"], ["verify", "--all"]]) {
       const ended = await skein.run([...words, "--store", at, "--json"]);

@@ -36,7 +36,7 @@ test("the files of the page are known by path, with type, etag and whether they 
   }
 });
 
-test("a folder that is not there holds no console", async () => {
+test("a missing folder holds no console", async () => {
   const { path, remove } = newPath();
   assert.equal(await readPageFiles(path), null);
   remove();

@@ -180,7 +180,7 @@ test("chat offers the directory of an imported session: commands without a termi
   assert.deepEqual(state!["bindings"], [], "nothing is bound");
 });
 
-test("files without messages are counted and are no failure; one of unknown records is", async () => {
+test("files without messages are counted, not failed; a file of unknown records fails", async () => {
   const { folder, env } = homeWith(1);
   const projects = join(folder, "claude", "projects", "-home-ann-payroll");
   const write = (name: string, line: object): void =>

@@ -6,7 +6,7 @@ import { version } from "../../src/core/version.ts";
 import { makeOpening } from "../../src/cli/open/open-engine.ts";
 import { runWords } from "../../src/cli/command/run.ts";
 import { collectingSurface } from "../../src/cli/command/screen.ts";
-import { noPostgres, postgresPlace } from "../postgres/place.ts";
+import { noPostgres, postgresDriver } from "../postgres/place.ts";
 
 async function say(store: string, ...words: readonly string[]) {
   const surface = collectingSurface(null);
@@ -25,7 +25,7 @@ async function json(store: string, ...words: readonly string[]): Promise<Record<
 
 /** Nobody is asked for the password here, and nobody is told it. */
 async function newStore() {
-  const url = new URL((await postgresPlace()).url);
+  const url = new URL((await postgresDriver()).url);
   url.password = "geheim";
   return { store: url.href, tenant: url.searchParams.get("tenant") ?? "" };
 }

@@ -194,7 +194,7 @@ export const table: Readonly<Record<string, Row>> = {
     "a scoring function that fails is named, and the fork is there all the same": hasFunction,
     "an aborted replay leaves no turn open, and reports the turns it ran": hasFunction,
     "invalid arguments are refused, and leave no fork":
-      "has a model throw what is no error of Skein, of which a server tells nobody",
+      "has a model throw a foreign error, which a server does not reveal",
   }),
   "govern/retain-kill.test.ts": processes,
   "govern/retain.test.ts": long,

@@ -56,7 +56,7 @@ test("turns of two days form days, stages by pauses and by length, and leaves", 
   assert.equal(countNodes(nodes), 2 + 4 + 10);
 });
 
-test("one day needs no node of its own, and the tree before stands first", () => {
+test("one day needs no separate node, and the earlier tree comes first", () => {
   const nodes = treeOf([turn(5, monday)], { seq: 44, toSeq: 40, summary: "It began." });
   assert.deepEqual(
     nodes.map(({ id, fromSeq, toSeq, summary }) => [id, fromSeq, toSeq, summary]),

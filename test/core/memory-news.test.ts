@@ -143,7 +143,7 @@ test("a plan shows each name once, nothing withdrawn, and the most important of 
   );
 });
 
-test("a value or a key with line breaks looks like no entry of its own", () => {
+test("a value or a key with line breaks cannot forge an entry", () => {
   const event = {
     body: { count: 1, withdrawn: 1, left: 0 },
     content: {

@@ -38,7 +38,7 @@ function actAll(standing: Standing, by: ZonePolicy = policy): [Standing, ZoneAct
   }
 }
 
-test("a new cause in the same zone is a crossing, and is told again; nothing else is done again", () => {
+test("a new cause in the same zone is a crossing and notifies again; nothing else happens again", () => {
   const [first, done] = actAll(cross(fresh, "strained", ["tokens"], 5));
   assert.deepEqual(done, ["tell-model", "compress", "tell-person"]);
   const more = cross(first, "strained", ["tokens", "repeated-failure"], 9);
@@ -53,7 +53,7 @@ test("a new cause in the same zone is a crossing, and is told again; nothing els
   assert.equal(cross(full, "smart", [], 20).zoneCrossing, null);
 });
 
-test("the same causes in another order are no crossing", () => {
+test("the same causes in another order are not a crossing", () => {
   const standing = cross(fresh, "strained", ["tokens", "turns"], 5);
   assert.equal(isCrossing(standing, { zone: "strained", causes: ["turns", "tokens"] }), false);
 });

@@ -151,7 +151,7 @@ test(
   },
 );
 
-test("when the disk is full nothing is acknowledged that is not there", { skip }, async () => {
+test("when the disk is full nothing is acknowledged that was not written", { skip }, async () => {
   const { opening, working } = await plainRun("pwrite64");
   assert.ok(working > opening + 30, `${opening}, ${working}`);
   // How many writes there are varies a little with the clock, so the last ones are left out.

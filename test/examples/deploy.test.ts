@@ -15,7 +15,7 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { limit } from "../../src/core/limit.ts";
 import { parseAddress } from "../../src/store/postgres/connection/address.ts";
-import { noPostgres, postgresPlace, serverUrl } from "../postgres/place.ts";
+import { noPostgres, postgresDriver, serverUrl } from "../postgres/place.ts";
 import { root } from "../repo/source.ts";
 import { build, lastOf, parseDockerfile } from "./dockerfile.ts";
 
@@ -90,7 +90,7 @@ suite("the image of a worker", () => {
       const [cmd, healthcheck] = [lastOf(stages, "CMD"), lastOf(stages, "HEALTHCHECK")];
       const words = JSON.parse(cmd) as string[];
       assert.deepEqual(worker.command.slice(0, words.length), words);
-      const env = environmentOf(image, await postgresPlace());
+      const env = environmentOf(image, await postgresDriver());
       const isWell = async (): Promise<boolean> => {
         const line = healthcheck.replace(/^.*?CMD /, "");
         const [code] = (await once(spawn("sh", ["-c", line], { cwd: folder, env }), "exit")) as [number];

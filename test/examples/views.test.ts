@@ -13,7 +13,7 @@ import { viewNames } from "../../src/store/sql/query-result.ts";
 import type { Store } from "../../src/store/port.ts";
 import { postgresStore } from "../../src/store/postgres/store.ts";
 import { sqliteStore } from "../../src/store/sqlite/store.ts";
-import { noPostgres, postgresPlace } from "../postgres/place.ts";
+import { noPostgres, postgresDriver } from "../postgres/place.ts";
 import { blocksOf } from "../repo/markdown.ts";
 import { root } from "../repo/source.ts";
 
@@ -37,7 +37,7 @@ const kinds = [
     name: "PostgreSQL",
     skip: await noPostgres(),
     async open() {
-      const { url, done } = await postgresPlace();
+      const { url, done } = await postgresDriver();
       return { store: await postgresStore({ url, world, workspace }), done };
     },
   },

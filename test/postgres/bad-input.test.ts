@@ -143,7 +143,7 @@ suite("a database that is not as it should be", { skip: await noPostgres(), conc
   test("is on a server that does not run", () =>
     refuses("postgres://u:geheim@127.0.0.1:1/d", said("unavailable", /cannot be reached/, /server runs/)));
 
-  test("is not there", async () => {
+  test("does not exist", async () => {
     const url = new URL(place.url);
     url.pathname = "/nothing";
     await refuses(url.href, said("not-found", /no such database/, /createdb/));

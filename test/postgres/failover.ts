@@ -408,7 +408,7 @@ async function audit(given: Audited): Promise<Pick<FailoverReport, "records" | "
   for (const [what, isDone, countOf] of [
     ["the feed told every event", () => isTold(feed.told), () => feed.told.size],
     [
-      "the webhook was told of every event",
+      "the webhook received every event",
       () => isTold(webhook.told, "input.received"),
       () => webhook.told.size,
     ],
@@ -420,7 +420,7 @@ async function audit(given: Audited): Promise<Pick<FailoverReport, "records" | "
   const losses = modes.filter((mode) => mode === "asynchronous").length;
   if (losses === 0 && feed.rollbacks + feed.twice + writing.setBack > 0)
     problems.push(
-      `nothing was lost, but ${feed.rollbacks} rollbacks and ${feed.twice} repetitions were told`,
+      `nothing was lost, but ${feed.rollbacks} rollbacks and ${feed.twice} repetitions were delivered`,
     );
   if (losses > 0 && lost > 0 && feed.rollbacks === 0) problems.push("the feed told of no rollback");
   return { records: all.length, lost, problems };

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import postgres from "postgres";
-import { noPostgres, ownDatabase, postgresPlace, serverUrl } from "./place.ts";
+import { noPostgres, ownDatabase, postgresDriver, serverUrl } from "./place.ts";
 
 const skip = await noPostgres();
 
@@ -11,7 +11,7 @@ test("under CI there is a PostgreSQL", { skip: process.env["CI"] !== "true" && s
 });
 
 test("two places are two tenants in one database", { skip }, async () => {
-  const [one, other] = await Promise.all([postgresPlace(), postgresPlace()]);
+  const [one, other] = await Promise.all([postgresDriver(), postgresDriver()]);
   const [first, second] = [new URL(one.url), new URL(other.url)];
   assert.notEqual(first.searchParams.get("tenant"), second.searchParams.get("tenant"));
   for (const url of [first, second]) url.search = "";

@@ -12,7 +12,7 @@ export interface PostgresPlace {
 }
 
 /** A tenant that nobody has used, in a database that may have others, also of tests that run right now. */
-export async function postgresPlace(): Promise<PostgresPlace> {
+export async function postgresDriver(): Promise<PostgresPlace> {
   const url = new URL(await sharedDatabase());
   url.searchParams.set("tenant", `t${randomName()}`);
   return { url: url.href, done: async () => undefined };

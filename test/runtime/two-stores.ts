@@ -9,7 +9,7 @@ import { postgresStore } from "../../src/store/postgres/store.ts";
 import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { kind } from "../kind.ts";
 import { newPath } from "../path.ts";
-import { postgresPlace } from "../postgres/place.ts";
+import { postgresDriver } from "../postgres/place.ts";
 import { madeWorld, type MadeWorld } from "./made-world.ts";
 
 export interface Home {
@@ -60,7 +60,7 @@ export async function twoInFiles(): Promise<Homes> {
 /** The first in a file, the second in PostgreSQL. */
 export async function fileAndPostgres(): Promise<Homes> {
   const { path, remove } = newPath();
-  const { url, done } = await postgresPlace();
+  const { url, done } = await postgresDriver();
   const { sleep, defer } = realWorld();
   const home = async (name: string, open: (world: MadeWorld) => Promise<Store>): Promise<Home> => {
     const world = madeWorld(name);

@@ -68,7 +68,7 @@ test("pages of other origins may not ask, unless they were allowed by name", () 
   assert.equal(statusOf(options, { origin: "http://localhost:7717", host: "localhost:7717" }), 200);
 });
 
-test("behind a proxy on a port of its own the host needs the port, and the documented nginx keeps it", () => {
+test("behind a proxy on a separate port the host needs the port, and the documented nginx keeps it", () => {
   const origin = "https://skein.example.com:8443";
   const options = { host: "127.0.0.1", port: 7717, origins: [origin] };
   // What nginx hands on as $http_host, and as $host.

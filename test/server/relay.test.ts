@@ -16,7 +16,7 @@ import { postgresStore } from "../../src/store/postgres/store.ts";
 import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { makeToolSource } from "../../src/tool/source.ts";
 import { newPath } from "../path.ts";
-import { noPostgres, postgresPlace } from "../postgres/place.ts";
+import { noPostgres, postgresDriver } from "../postgres/place.ts";
 import { workspace } from "../runtime/place.ts";
 import { seqOf } from "./reader.ts";
 import { frames, type Frame } from "./served.ts";
@@ -153,7 +153,7 @@ test("a reader gets deltas of a model call by another server on the same file", 
 });
 
 test("and on the same PostgreSQL", { skip: await noPostgres() }, async () => {
-  const place = await postgresPlace();
+  const place = await postgresDriver();
   await heardElsewhere(() => postgresStore({ url: place.url, world: realWorld(), workspace }));
   await place.done();
 });

@@ -35,7 +35,7 @@ function someTenants(options: { readonly openMax?: number } = {}) {
 /** Closing goes on beside what asked for it. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-test("a tenant is opened once, however many ask at once; one that is not there never is", async () => {
+test("a tenant is opened once under concurrent requests; a missing one never is", async () => {
   const { tenants, told } = someTenants();
   await using _ = tenants;
   const [first, second] = await Promise.all([tenants.engineOf("a"), tenants.engineOf("a")]);

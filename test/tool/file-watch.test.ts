@@ -189,7 +189,7 @@ test("what calls had changed when the process died is found by the next", async 
   assert.deepEqual(await last.left(blobsInMemory()), []);
 });
 
-suite("what is not touched", () => {
+suite("untouched files", () => {
   const blobs = blobsInMemory();
   const version = async (text: string): Promise<FileVersion> => {
     await blobs.put(Buffer.from(text));

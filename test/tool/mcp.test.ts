@@ -341,7 +341,7 @@ describe("over HTTP", () => {
     assert.match(await dying, unknown);
   });
 
-  test("servers that are not there, refuse, hang or talk nonsense say so", async () => {
+  test("servers that are missing, refuse, hang or send invalid data cause clear errors", async () => {
     await using refusing = await openHttp((_, response) => void response.writeHead(401).end("no"));
     await using babbling = await openHttp((_, response) => {
       response.writeHead(200, { "content-type": "text/html" }).end("<html>");

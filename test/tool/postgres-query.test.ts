@@ -120,7 +120,7 @@ suite("a bound PostgreSQL", { skip: await noPostgres() }, () => {
     assert.deepEqual((await ask(database, "SELECT n FROM t")).rows, [[1]], "the one whose answer was lost");
   });
 
-  test("a server that is not there, or goes away again and again, ends no process", async () => {
+  test("a server that is missing or disconnects repeatedly ends no process", async () => {
     await using nowhere = open({ url: "postgres://127.0.0.1:1/none" });
     await assert.rejects(ask(nowhere, "SELECT 1"), lost);
     await using database = through(true);

@@ -13,7 +13,7 @@ export const rpcCode = {
   invalidParams: -32_602,
   internal: -32_603,
   notFound: -32_002,
-  /** Received from an agent that nobody has logged in to. */
+  /** Received from an agent without a login. */
   authRequired: -32_000,
 } as const;
 

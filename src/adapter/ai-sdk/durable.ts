@@ -185,7 +185,7 @@ function argumentsOf(
   return { model: `${provider}/${modelId}`, params };
 }
 
-/** Bodies and headers of the connection are no part of the answer. */
+/** Bodies and headers of the connection are left out of the answer. */
 function withoutTransport(result: LanguageModelV4GenerateResult): LanguageModelV4GenerateResult {
   const { request: _, response, ...rest } = result;
   if (response === undefined) return rest;

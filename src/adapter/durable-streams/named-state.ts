@@ -83,7 +83,7 @@ export function foldStream(state: StreamState, event: SessionEvent, forkedSeq: n
   const next = { ...state, seq };
   if (type === recordTypes.created) {
     const settings = event.body as StreamSettings;
-    // A person's fork of the session has the record of its source: it is no stream.
+    // A person's fork of the session has the record of its source: it is not a stream.
     const own = seq > forkedSeq ? settings : null;
     const { isClosed } = settings;
     const fresh = { ...emptyStream, seq, createdSeq: seq, tailSeq: state.tailSeq, usedMs: at };

@@ -8,7 +8,7 @@ import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
 /** The serializer that a saver was given, or LangGraph's own. */
 export type Serializer = BaseCheckpointSaver["serde"];
 
-/** Type and text; bytes that are no text are Base64, with a 1 behind. */
+/** Type and text; other bytes are Base64, with a 1 behind. */
 export type TypedText = readonly [type: string, text: string, base64?: 1];
 
 /** Where a value was written: the record, and its number among the values there. */

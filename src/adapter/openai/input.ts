@@ -52,17 +52,17 @@ type InputRecord = Extract<AppendRecord, { readonly blocks: unknown }>;
 
 /**
  * The inputs of items. What the user and the system said last are inputs of their own. All before the last
- * item of another kind is one input, which tells it as text.
+ * item of another kind is one input with its text.
  */
 export async function inputsOf(
   items: readonly GivenItem[],
   putBlob: (bytes: Uint8Array) => Promise<string>,
 ): Promise<InputRecord[]> {
   const lastOther = items.findLastIndex(({ type, role }) => type !== "message" || role === "assistant");
-  const told = items.slice(0, lastOther + 1).map(tell);
+  const earlier = items.slice(0, lastOther + 1).map(tell);
   const inputs: InputRecord[] = [];
-  if (told.length > 0) {
-    const text = `Earlier in this conversation:\n${told.join("\n")}`;
+  if (earlier.length > 0) {
+    const text = `Earlier in this conversation:\n${earlier.join("\n")}`;
     inputs.push({ type: "input.received", from: "system", blocks: [{ type: "text", text }] });
   }
   for (const { role, content } of items.slice(lastOther + 1)) {

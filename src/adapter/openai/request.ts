@@ -94,8 +94,8 @@ function readTool(tool: unknown, place: number): FunctionTool {
   const { name, description, parameters } = tool;
   if (typeof name !== "string") throw invalid(`${field}.name`, "expected a text");
   const input = isFields(parameters) ? parameters : { type: "object", properties: {} };
-  const told = typeof description === "string" && description.trim() !== "" ? description : name;
-  return { name, description: told, input };
+  const text = typeof description === "string" && description.trim() !== "" ? description : name;
+  return { name, description: text, input };
 }
 
 const isText = (value: unknown): value is string => typeof value === "string" && value !== "";

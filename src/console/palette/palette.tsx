@@ -127,7 +127,7 @@ function carriedText({
     parts.map(({ what, names }) => `${what} ${names.join(", ")}`).join("; ");
   return [
     ...(moved.length === 0 ? [] : [`Moved: ${list(moved)}.`]),
-    ...(left.length === 0 ? [] : [`Left behind: ${list(left)}.`]),
+    ...(left.length === 0 ? [] : [`Not carried over: ${list(left)}.`]),
   ].join(" ");
 }
 

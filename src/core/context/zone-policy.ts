@@ -35,7 +35,7 @@ interface ZoneNow {
 
 /**
  * The crossing after a `zone.crossed` at this position, and what is done for it already. Into a worse zone
- * everything is due; with a new cause in the same zone it is told again; into a better one nothing is.
+ * everything is due; with a new cause in the same zone it is announced again; into a better one nothing is.
  */
 export function crossingAfter(
   { zone, zoneCauses, zoneCrossing }: ZoneStanding,

@@ -36,7 +36,7 @@ export const historyDecisions: Decisions<HistoryCommand["do"]> = {
 
 /**
  * Whether history may be added: the session is new, or nothing was said or rewound here since its last
- * import. Activating, binding, naming and recording items are no reason against it.
+ * import. Activating, binding, naming and recording items do not prevent it.
  */
 export function takesHistory(state: State): boolean {
   const { mind, standing } = state;

@@ -155,7 +155,7 @@ export const isRuled = ({ kinds = ruledKinds, keys }: MemoryRule, kind: string, 
   kinds.some((one) => one === kind) &&
   (keys === undefined || keys.some((pattern) => matchesName(pattern, key)));
 
-/** What an agent without rules of its own promotes. */
+/** The default rules: for an agent that sets none. */
 export const defaultPromotion: readonly MemoryRule[] = [
   { kinds: ["decision", "constraint"], scope: "agent" },
   { kinds: ["preference"], scope: "user" },

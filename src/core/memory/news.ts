@@ -1,5 +1,5 @@
 /**
- * What an open session is told of memory at its next turn: entries that are new, changed or gone since it
+ * The memory news of an open session at its next turn: entries that are new, changed or gone since it
  * last looked. What it carries already is always kept right; of the rest it gets what holds for its user and
  * its agent, and what it is about. Everything else is reachable by lookup.
  */

@@ -50,7 +50,7 @@ export interface ZoneChange {
   readonly by?: readonly ZoneCause[];
   readonly turns?: number;
   readonly ageMs?: number;
-  /** The agent's policy. What a person is told is written with the crossing. */
+  /** The agent's policy. The notice for a person is written with the crossing. */
   readonly policy?: ZonePolicy;
 }
 

@@ -302,7 +302,7 @@ export const turnEvents = {
       /** Absent: done. `nothing`: there was nothing to do. */
       outcome: Word.optional(),
     }),
-    /** What the model is told; for a person, the causes in words. */
+    /** The text for the model; for a person, the causes in words. */
     content: z.looseObject({ text: z.string() }).optional(),
     summary: ({ action, zone, by = [], outcome }) =>
       `Context ${zone}${by.length === 0 ? "" : ` (${by.join(", ")})`}: ${action}` +

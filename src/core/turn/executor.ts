@@ -16,7 +16,7 @@ export type ExecutorEvent =
   | { readonly type: "ended"; readonly reason: "completed" | "length" | "refused" | "interrupted" }
   /** It died, or broke the protocol: what was in progress is unknown. */
   | { readonly type: "lost"; readonly message: string }
-  /** It works for nobody who is not logged in: another try would fail too. */
+  /** It needs a login: another try would fail too. */
   | { readonly type: "locked"; readonly message: string };
 
 /** A tool call as the executor reports it. */

@@ -9,7 +9,7 @@ import type { ZoneChange } from "./commands.ts";
 import { causedBy, inTurn } from "./drafts.ts";
 
 /**
- * The crossing, if the zone or its causes differ, and what a person is told of it. `after`: how many records
+ * The crossing, if the zone or its causes differ, and the notice for a person. `after`: how many records
  * of the same append stand before it.
  */
 export function zoneDrafts(

@@ -206,7 +206,7 @@ export const AgentDefinition = z.strictObject({
     .max(limit.concurrencyMax)
     .describe("how many of its sessions workers run at once")
     .exactOptional(),
-  kinds: Kinds.describe("kinds of items of its own, each with a JSON schema of the values").exactOptional(),
+  kinds: Kinds.describe("further kinds of items, each with a JSON schema of the values").exactOptional(),
   memory: MemoryRules.describe(
     "the memory its sessions write for later ones, and carry from earlier ones",
   ).exactOptional(),

@@ -55,7 +55,7 @@ const groups = {
 
 const number = (path: string): string => `CAST(e.body ->> '$.${path}' AS bigint)`;
 
-/** An answer that another session has too, and an addition to one, are no answers of their own. */
+/** An answer that another session has too, or an addition to one, does not count again. */
 const isAnswer =
   "e.type = 'answer.imported' AND e.body ->> '$.copied' IS NULL AND e.body ->> '$.continues' IS NULL";
 

@@ -165,7 +165,7 @@ interface Replay {
   readonly now: {
     definitions: readonly ToolDefinition[];
     steered: TakenTurn["steered"];
-    /** What the next turn is told of memory, and the number of the turn before it. */
+    /** The memory news of the next turn, and the number of the turn before it. */
     carried: TakenTurn["carried"];
     lastTurn: number;
   };

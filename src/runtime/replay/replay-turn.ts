@@ -34,7 +34,7 @@ export interface TakenCall extends ReplayCall {
 
 export interface TakenTurn extends ReplayTurn {
   readonly calls: readonly TakenCall[];
-  /** What it was told of memory when it began. */
+  /** The memory news it got when it began. */
   readonly carried: CarriedMemory | null;
   /** The inputs it began with. */
   readonly begun: readonly TakenInput[];

@@ -33,7 +33,7 @@ export async function familyOf(
   return null;
 }
 
-/** Ids of the answers that count in other sessions of the family. Forks of the session are no others. */
+/** Ids of the answers that count in other sessions of the family; forks of the session are not among them. */
 export async function countedElsewhere(
   { store, writer }: Pick<Deps, "store" | "writer">,
   session: SessionId,

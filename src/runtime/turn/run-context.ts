@@ -106,11 +106,11 @@ function withKinds(tool: ToolDefinition, own: NonNullable<AgentDefinition["kinds
     properties: { ...properties, kind: { ...kind, enum: [...itemKinds, ...names] } },
   };
   if (tool.name !== "record" || names.length === 0) return { ...tool, input };
-  const told = names.map((name) => {
+  const described = names.map((name) => {
     const { description = "", schema } = own[name] ?? {};
     return `${name}: ${description}${schema === undefined ? "" : ` (value: ${JSON.stringify(schema)})`}`;
   });
-  return { ...tool, input, description: `${tool.description} Further kinds here: ${told.join("; ")}` };
+  return { ...tool, input, description: `${tool.description} Further kinds here: ${described.join("; ")}` };
 }
 
 async function openTools(

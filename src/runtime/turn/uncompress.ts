@@ -32,7 +32,7 @@ export async function uncompressCommand(
   if (overlay === undefined) {
     throw new SkeinError("refused", "uncompress: nothing in the context is compacted");
   }
-  // What is not in the context is refused by the decision.
+  // The decision refuses a compaction outside the context.
   const isShown = state.mind.overlays.some(({ seq }) => seq === overlay);
   const zone = isShown ? await zoneWithout(deps, session, state, overlay) : undefined;
   const why = reason === undefined ? {} : { reason };

@@ -133,7 +133,7 @@ export class ClaudePlanner {
     this.#last.set(entry, at);
   }
 
-  /** Adds the records of results to the answers that hold their calls: they are no inputs then. */
+  /** Adds the records of results to the answers that hold their calls: then they are not inputs. */
   #attachResults(nodes: Int32Array, from: number): { readonly flags: Uint8Array; readonly count: number } {
     const { tree, saysMore } = this.#scan;
     const flags = new Uint8Array(this.#kinds.length - from);

@@ -62,7 +62,7 @@ function findRollouts(files: readonly SourceFile[], only: string | null): FoundT
   });
 }
 
-/** Lines that are no part of what the model saw. */
+/** Lines that the model did not see. */
 const otherLines = new Set([
   "world_state",
   "inter_agent_communication",

@@ -208,7 +208,7 @@ for (const binding of bindings) {
     assert.deepEqual(at.troubles, []);
   });
 
-  test(`${binding}: an agent is a tenant, with a card of its own`, async () => {
+  test(`${binding}: an agent is a tenant with its own card`, async () => {
     await using at = await place({ lines: ["I am."] });
     await at.engine.addAgent({ name: "poet", instructions: "Rhyme.", description: "Writes verse." });
     const client = await clientOn(at, binding, { path: "/a2a/poet/.well-known/agent-card.json" });

@@ -37,7 +37,7 @@ for (const era of eras) {
     assert.match(textOf(other), /^conflict: key: it was used for another change/);
   });
 
-  test(`${era}: session_ask returns while the turn goes on, and a second call waits on`, async () => {
+  test(`${era}: session_ask returns while the turn continues, and a second call waits for it`, async () => {
     const slow = Promise.withResolvers<string>();
     await using place = await start({ lines: [() => slow.promise] });
     await using client = await overHttp(era, place.server.url, place.token);

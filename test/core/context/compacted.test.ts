@@ -6,7 +6,18 @@ import { toolNameFor } from "../../../src/core/context/tools.ts";
 import { digest } from "../digest.ts";
 import { given, type Given } from "../given.ts";
 import { samples } from "../samples.ts";
-import { asks, callOf, contextOf, erased, hears, requests, says, settles, told, words } from "./told.ts";
+import {
+  asks,
+  callOf,
+  contextOf,
+  erased,
+  hears,
+  requests,
+  says,
+  settles,
+  told,
+  words,
+} from "./context-text.ts";
 
 const any = digest("", "any");
 const offered = (...names: readonly string[]) => ({

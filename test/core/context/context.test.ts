@@ -17,7 +17,7 @@ import {
   settles,
   told,
   words,
-} from "./told.ts";
+} from "./context-text.ts";
 
 const blob = digest("", "a picture");
 const path = { type: "object", properties: { path: { type: "string" } } };

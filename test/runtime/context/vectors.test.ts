@@ -143,7 +143,7 @@ test("a provider that never answers holds an input up for seconds, not for ever"
   await engine.close();
 });
 
-test("what is no embedding model is refused with an example", async () => {
+test("a value that is not an embedding model is refused with an example", async () => {
   for (const wrong of ["openai/text-embedding-3-small", null, {}, { specificationVersion: "v9" }]) {
     const script = scripted(["Well."]);
     const given = { store: "memory:", models: script.models, embeddingModel: wrong } as never;

@@ -13,7 +13,7 @@ import type { Signer } from "../../../src/entry/admin.ts";
 import { Engine as OwnEngine } from "../../../src/runtime/engine/engine.ts";
 import { listHeads } from "../../../src/runtime/govern/anchor.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
-import { noPostgres, postgresPlace } from "../../postgres/place.ts";
+import { noPostgres, postgresDriver } from "../../postgres/place.ts";
 import { kind } from "../../kind.ts";
 import { newPath } from "../../path.ts";
 import { madeWorld } from "../made-world.ts";
@@ -52,7 +52,7 @@ function inFile(): Place & { readonly path: string } {
 }
 
 async function inPostgres(): Promise<Place> {
-  const { url, done } = await postgresPlace();
+  const { url, done } = await postgresDriver();
   return {
     open: (options = {}) => openEngine({ store: url, ...options }),
     async cut(log, afterSeq) {

@@ -54,7 +54,7 @@ test("a session that is over can be held, and one that is archived too", async (
   assert.deepEqual([...(await session.fold()).standing.holds.keys()], ["two"]);
 });
 
-test("a hold that is not there cannot be lifted, and names must be names", async () => {
+test("a missing hold cannot be lifted, and invalid names are refused", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   await assert.rejects(session.lift("case"), { code: "not-found", message: /no hold "case"/ });

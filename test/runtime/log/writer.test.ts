@@ -224,7 +224,7 @@ test("many writers of one session in one process and in several all get in, once
   }
 });
 
-test("an append that expects a head is refused when it is not there, and never decided again", async () => {
+test("an append that expects a missing head is refused, and never decided again", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   assert.equal((await session.append("a", { expect: { seq: 1 } })).seq, 2);

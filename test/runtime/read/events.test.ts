@@ -141,7 +141,7 @@ test("invalid arguments are refused before anything is read", async () => {
   }
 });
 
-test("a session that is deleted while it is followed is not there any more", async () => {
+test("a session that is deleted while it is followed is not found any more", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   const following = all(session.events({ follow: true }));

@@ -33,7 +33,7 @@ const long =
       : [use("report", { number: made }, `p${made}`)];
   };
 
-test("a signal that appears later in the same zone is recorded, and told again", async () => {
+test("a signal that appears later in the same zone is recorded, and announced again", async () => {
   let number = 0;
   const script = small((call) => {
     if (lastText(call).startsWith("Report ")) return "Done.";
@@ -127,7 +127,7 @@ test("suspend stops a long run between two steps", async () => {
   assert.equal((await session.state()).status, "open");
 });
 
-test("without a policy a person is told with the crossing; an empty one tells nobody", async () => {
+test("without a policy the crossing notifies a person; an empty policy notifies no one", async () => {
   const script = small(() => "ok", 100_000);
   await using engine = engineWith(script);
   await engine.addAgent(agentOf({ strained: { turns: 1 } }));

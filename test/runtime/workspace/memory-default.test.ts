@@ -100,7 +100,7 @@ suite("the default", () => {
     );
   });
 
-  test("a message, a fork and an agent with rules of its own promote nothing by default", async () => {
+  test("a message, a fork and an agent with custom rules promote nothing by default", async () => {
     const script = scripted([[record("constraint", "a", "From a message")], "Done."]);
     await using engine = engineWith(script);
     await engine.addAgent(writer);

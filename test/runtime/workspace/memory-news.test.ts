@@ -151,7 +151,7 @@ suite("memory that arrives while a session is open", () => {
     for (const session of [without, fork, lonely, open, closed]) await assertRebuilt(session);
   });
 
-  test("a session's own items are not told to it, those of its fork are", async () => {
+  test("a session is not notified of its own items, only of those of its fork", async () => {
     const record = use("record", { kind: "constraint", key: "length", value: "Sixty words" }, "r1");
     const script = scripted([[record], "Noted.", "Fine."]);
     await using engine = engineWith(script);
@@ -169,7 +169,7 @@ suite("memory that arrives while a session is open", () => {
     assert.deepEqual(await carriedBy(later), []);
   });
 
-  test("after a rewind it is told again; a replay is told what its recording was", async () => {
+  test("after a rewind it is notified again; a replay gets what its recording got", async () => {
     const script = scripted(["Fine."]);
     await using engine = engineWith(script);
     await engine.addAgent(writer);

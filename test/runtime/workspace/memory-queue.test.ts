@@ -196,7 +196,7 @@ suite("the approval queue", () => {
     );
   });
 
-  test("two engines decide one proposal: one of them, and the other is told", async () => {
+  test("two engines decide one proposal: one wins, the other gets its decision", async () => {
     await using place = await inFile();
     await using other = await place.again();
     const { seq } = await place.engine.remember({

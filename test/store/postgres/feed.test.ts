@@ -8,7 +8,7 @@ import { realWorld } from "../../../src/runtime/world.ts";
 import { draftOf, entryOf, upTo } from "../../../src/store/conformance/bench.ts";
 import type { Part, Store } from "../../../src/store/port.ts";
 import { postgresStore } from "../../../src/store/postgres/store.ts";
-import { noPostgres, postgresPlace } from "../../postgres/place.ts";
+import { noPostgres, postgresDriver } from "../../postgres/place.ts";
 import { workspace } from "../../runtime/place.ts";
 
 const skip = await noPostgres();
@@ -30,7 +30,7 @@ const partFor = (session: SessionId, expect: Part["expect"], more: Partial<Part>
 
 /** Stores of one tenant, as two programs would open them, and a plain way to the same server. */
 async function opened(): Promise<{ stores: readonly [Store, Store]; sql: postgres.Sql }> {
-  const place = await postgresPlace();
+  const place = await postgresDriver();
   const open = () => postgresStore({ url: place.url, world, workspace });
   const stores = [await open(), await open()] as const;
   const url = new URL(place.url);

@@ -4,14 +4,14 @@ import { test } from "node:test";
 import { openEngine } from "../../../src/index.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
 import { postgresStore } from "../../../src/store/postgres/store.ts";
-import { noPostgres, postgresPlace } from "../../postgres/place.ts";
+import { noPostgres, postgresDriver } from "../../postgres/place.ts";
 import { workspace } from "../../runtime/place.ts";
 
 const skip = await noPostgres();
 const [programs, each] = [4, 16];
 
 test("a lease holder sees every lease with a smaller order", { skip }, async () => {
-  const { url } = await postgresPlace();
+  const { url } = await postgresDriver();
   const world = realWorld();
   const stores = await Promise.all(
     Array.from({ length: programs }, () => postgresStore({ url, world, workspace, durability: "process" })),

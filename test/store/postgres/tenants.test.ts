@@ -270,7 +270,7 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
     }
   });
 
-  test("a role that nothing could keep, that is not there or is another's, is refused", async () => {
+  test("a role that is too powerful, missing or another tenant's is refused", async () => {
     const role = await makeRole(place.url);
     await tenants.set("first", { role: role.username });
     const owner = decodeURIComponent(new URL(place.url).username);

@@ -150,7 +150,7 @@ function useKeys({ current, nodes, acts, move }: Keys): void {
     { key: "c", what: "Compare the selected session", act: choose("Compare") },
     { key: "m", what: "Merge the selected session", act: choose("Merge") },
     { key: "f", what: "Fork the selected session", act: choose("Fork") },
-    { key: "v", what: "Mark it to compare or merge with", act: choose("Mark") },
+    { key: "v", what: "Mark for comparison or merge", act: choose("Mark") },
   ]);
 }
 

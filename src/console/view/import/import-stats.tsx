@@ -59,8 +59,8 @@ function Shown({ stats: { total, tools, projects, models, weeks } }: { readonly 
       <Table title="Project" rows={projects} />
       <Table title="Model" rows={models} />
       <p className="faint small">
-        Nothing of this was spent here. A plus marks answers of unknown price. Active time leaves out pauses
-        of more than 15 minutes. The same figures as <code>skein stats --imported</code>.
+        Spent in the other tools, not here. A plus marks answers of unknown price. Active time leaves out
+        pauses of more than 15 minutes. The same figures as <code>skein stats --imported</code>.
       </p>
     </div>
   );

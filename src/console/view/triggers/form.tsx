@@ -81,7 +81,7 @@ function SpecFields({ spec, set }: SpecFieldsProps): ReactNode {
       </Labeled>
       {spec.kind === "cron" ? (
         <div className="places-pair">
-          <Labeled name="Cron line" hint="minute hour day month weekday">
+          <Labeled name="Cron expression" hint="minute hour day month weekday">
             <input className="field mono" required value={spec.cron} onChange={put("cron")} />
           </Labeled>
           <Labeled name="Time zone" hint="empty: UTC">
@@ -90,7 +90,7 @@ function SpecFields({ spec, set }: SpecFieldsProps): ReactNode {
         </div>
       ) : null}
       {spec.kind === "every" ? (
-        <Labeled name="Every so many minutes">
+        <Labeled name="Interval in minutes">
           <input
             className="field number"
             required

@@ -2,7 +2,7 @@
 import type { StoreDriver } from "../driver.ts";
 import { addressWith, shownAddress, tenantAt } from "./connection/address.ts";
 
-export const postgresPlace: StoreDriver = (address) => ({
+export const postgresDriver: StoreDriver = (address) => ({
   shown: shownAddress(address),
   async open({ lockWaitMs: _, ...options }) {
     return (await import("./store.ts")).postgresStore({ ...options, url: address });

@@ -3,7 +3,7 @@ import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { StoreDriver } from "../driver.ts";
 
-export const memoryPlace: StoreDriver = (address) => ({
+export const memoryDriver: StoreDriver = (address) => ({
   address: null,
   exists: () => false,
   async open({ world, workspace }) {

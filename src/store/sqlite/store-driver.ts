@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import { SkeinError } from "../../core/error.ts";
 import type { StoreDriver } from "../driver.ts";
 
-export const sqlitePlace: StoreDriver = (address) => {
+export const sqliteDriver: StoreDriver = (address) => {
   const path = pathOf(address);
   const whole = resolve(path);
   return {

@@ -1,4 +1,4 @@
-/** What the page tells is so: what waits, what was rewound away or forgotten, which positions there are. */
+/** The page shows the state as it is: queued input, rewound and forgotten parts, existing positions. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { Browser, Page } from "playwright-core";

@@ -1,6 +1,6 @@
 /**
- * Nobody gets in: every route there is, with no token, a wrong, an expired and a revoked one, a too narrow
- * scope, and another tenant's ids. No refusal tells whether a thing exists.
+ * Access is denied on every route: without a token, with a wrong, expired or revoked one, with too narrow a
+ * scope, and with ids of another tenant. No refusal reveals whether something exists.
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
@@ -189,7 +189,7 @@ suite("behind a server with two tenants", () => {
     assert.deepEqual(await statuses(), is);
   });
 
-  test("what belongs to another tenant is not there, by whichever route", async () => {
+  test("data of another tenant is not found, by any route", async () => {
     const token = await tokenOf("acme", "admin");
     const is = await statuses();
     assert.ok(onSession.length > 40);

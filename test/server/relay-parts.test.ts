@@ -149,7 +149,7 @@ test("the number of relayed sessions is bounded; those without readers are dropp
     watch: () => () => undefined,
     step: () => assert.fail(),
     anew: () => undefined,
-    beat: () => () => undefined,
+    onHeartbeat: () => () => undefined,
     stop: () => undefined,
   };
   const { live } = internalsOf(place.engine);

@@ -24,7 +24,7 @@ test("an event that arrives while the stream still reads is sent once, in order"
     watch: none,
     step: () => assert.fail(),
     anew: () => undefined,
-    beat: none,
+    onHeartbeat: none,
     stop: () => undefined,
   };
   const sink: Sink = {

@@ -16,7 +16,7 @@ import { fireDue, ifOvertaken } from "../trigger/fire.ts";
  * Does what is due for a session. Resolves to when it is due next; 0 when there is something to run. Corrects
  * its index entry.
  */
-export async function attend(deps: Deps, session: SessionId): Promise<number | null> {
+export async function handleDue(deps: Deps, session: SessionId): Promise<number | null> {
   const { writer, store } = deps;
   const before = await writer.current(session);
   const wake = wakeCommand(before, store.now());

@@ -22,7 +22,7 @@ import { deliverAll } from "../message/deliver.ts";
 import { cutError, makeHeadLister, type HeadLister } from "../govern/anchor.ts";
 import type { Deps } from "../deps.ts";
 import type { RunResult } from "../turn/runner.ts";
-import { attend, isOverdue } from "./due-work.ts";
+import { handleDue, isOverdue } from "./due-work.ts";
 import { makeLimits } from "./limits.ts";
 import { outcomeOf, reasonOf } from "./run-summary.ts";
 import { makeRunBackoff, type RunBackoff } from "./backoff.ts";
@@ -130,7 +130,7 @@ export class SessionWorker implements AsyncDisposable {
   readonly #loop: Promise<void>;
   #news = new AbortController();
   #nextBeatMs = 0;
-  #beaten = "";
+  #lastHeartbeat = "";
   #nextDeliveryMs = 0;
   readonly #heads: HeadLister;
   #nextListMs: number | null = null;
@@ -200,10 +200,10 @@ export class SessionWorker implements AsyncDisposable {
     const nowMs = store.now();
     // Suspends sessions past their deadline, which then stop before their next step.
     for (const { row } of this.#running.values())
-      if ((row.deadlineMs ?? Infinity) <= nowMs) await this.#attendOne(row.session);
+      if ((row.deadlineMs ?? Infinity) <= nowMs) await this.#handleOne(row.session);
     const leased = await store.leased();
     const rows = await this.#due(nowMs);
-    const { ready, attended } = await this.#attend([...this.#left(leased), ...rows], nowMs);
+    const { ready, handled } = await this.#handleDueRows([...this.#left(leased), ...rows], nowMs);
     const others = leased.filter(({ session, lease }) => !this.#running.has(session) && !this.#isFree(lease));
     const cut = this.#options.only === undefined && rows.length >= this.#page(nowMs).limit;
     const seen = { limits, others, ready, cut };
@@ -211,7 +211,7 @@ export class SessionWorker implements AsyncDisposable {
     const left = { ...seen, ready: ready.filter(({ session }) => !this.#running.has(session)) };
     this.#makeWay(left);
     await this.#takeTurns(left);
-    if (attended || !begun) return 0;
+    if (handled || !begun) return 0;
     const times = [
       (await store.nextDue(nowMs)) ?? Infinity,
       this.#backoff.nextMs(),
@@ -261,28 +261,28 @@ export class SessionWorker implements AsyncDisposable {
   }
 
   /** Does what is due by time, and returns sessions that have something to run. */
-  async #attend(
+  async #handleDueRows(
     rows: readonly DueRow[],
     nowMs: number,
-  ): Promise<{ readonly ready: readonly DueRow[]; readonly attended: boolean }> {
+  ): Promise<{ readonly ready: readonly DueRow[]; readonly handled: boolean }> {
     const ready: DueRow[] = [];
-    let attended = false;
+    let handled = false;
     for (const row of rows) {
       const { session, due } = row;
       if (this.#running.has(session) || this.#backoff.untilMs(session) > nowMs) continue;
       if (due === 0) ready.push(row);
       else {
-        attended = true;
-        await this.#attendOne(session);
+        handled = true;
+        await this.#handleOne(session);
       }
     }
-    return { ready, attended };
+    return { ready, handled };
   }
 
   /** Pauses a session that is still due by the clock afterwards. */
-  async #attendOne(session: SessionId): Promise<void> {
+  async #handleOne(session: SessionId): Promise<void> {
     try {
-      const dueMs = await attend(this.#deps, session);
+      const dueMs = await handleDue(this.#deps, session);
       if (dueMs !== null && dueMs !== 0 && dueMs <= this.#deps.store.now()) this.#backoff.pause(session);
     } catch (error) {
       await this.#backoff.failed(session, error);
@@ -299,7 +299,7 @@ export class SessionWorker implements AsyncDisposable {
     if (free() === 0 || !cut || full.length === 0) return sure;
     // Sessions that wait for a limit must not hide others that do not.
     const rows = await store.due({ ...this.#page(store.now()), except: full });
-    const { ready: more } = await this.#attend(rows, store.now());
+    const { ready: more } = await this.#handleDueRows(rows, store.now());
     const chosen = choose(more, going(), { limits, most: free() }) as readonly DueRow[];
     sure = (await this.#begin(chosen)) && sure;
     return sure;
@@ -316,7 +316,7 @@ export class SessionWorker implements AsyncDisposable {
         if (dueOf(state) === 0 && !isOverdue(state, this.#deps.store.now())) this.#run(row, state);
         else {
           sure = false;
-          await this.#attendOne(session);
+          await this.#handleOne(session);
         }
       } catch (error) {
         await this.#backoff.failed(session, error);
@@ -426,9 +426,9 @@ export class SessionWorker implements AsyncDisposable {
     const said = JSON.stringify(limits);
     // A clock that was set back must not stop the heartbeats.
     const isEarly = nowMs < this.#nextBeatMs && nowMs > this.#nextBeatMs - 2 * beatMs;
-    if (untilMs === undefined && isEarly && said === this.#beaten) return;
+    if (untilMs === undefined && isEarly && said === this.#lastHeartbeat) return;
     this.#nextBeatMs = nowMs + beatMs;
-    this.#beaten = said;
+    this.#lastHeartbeat = said;
     const worker = { name: this.name, sinceMs: this.#sinceMs, concurrency: this.#concurrency, limits };
     await store.beat({ ...worker, untilMs: untilMs ?? store.now() + workerMs });
   }

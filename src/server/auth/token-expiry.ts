@@ -40,7 +40,7 @@ export function endWithToken(who: Caller, hub: Hub, end: () => void): () => void
       },
       behind: lookAnew,
     }),
-    hub.beat(look),
+    hub.onHeartbeat(look),
     () => over.abort(),
   ];
   if (who.expiresAt !== null) void expiring(who.expiresAt);

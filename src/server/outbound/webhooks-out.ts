@@ -89,7 +89,7 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
     try {
       while (!over.signal.aborted && !lease.lost.aborted) {
         news = new AbortController();
-        const isNone = await attend(running, lease).then(() => running.size === 0, trouble);
+        const isNone = await updateFollowers(running, lease).then(() => running.size === 0, trouble);
         if (isNone === true) return;
         await rest(isNone === undefined ? lookMs : idleMs, lease.lost);
       }
@@ -100,7 +100,7 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
   }
 
   /** Starts new webhooks, and ends removed ones. */
-  async function attend(running: Map<string, FeedFollower>, lease: LeaderLease): Promise<void> {
+  async function updateFollowers(running: Map<string, FeedFollower>, lease: LeaderLease): Promise<void> {
     const hooks = await listHooks(deps);
     const known = new Set(hooks.map(identityOf));
     for (const [identity, following] of running) {

@@ -16,7 +16,7 @@ import {
   type FeedResume,
 } from "./feed-cursor.ts";
 import type { Hub } from "./hub.ts";
-import { beatFrame, type Sink } from "./sink.ts";
+import { heartbeatFrame, type Sink } from "./sink.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { SessionEvent } from "../../core/event.ts";
 
@@ -104,8 +104,8 @@ export async function streamFeed(
   };
   const stops = [
     hub.watch(wake),
-    hub.beat(() => {
-      if (!sink.isFull) sink.write(beatFrame);
+    hub.onHeartbeat(() => {
+      if (!sink.isFull) sink.write(heartbeatFrame);
     }),
     ...(follow ? [live.subscribeAll(hear)] : []),
   ];

@@ -28,7 +28,7 @@ export interface Hub {
   /** Later requests for a page get no read that began before. */
   anew(): void;
   /** Called periodically. */
-  beat(beaten: () => void): () => void;
+  onHeartbeat(listener: () => void): () => void;
   stop(): void;
 }
 
@@ -38,7 +38,7 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
   const { store, world } = internalsOf(engine);
   const listeners = new Map<LogId, Set<LogSubscriber>>();
   const watchers = new Set<() => void>();
-  const beaters = new Set<() => void>();
+  const heartbeatListeners = new Set<() => void>();
   /** Reads of the feed, by their start position. */
   const underWay = new Map<string | null, Promise<FeedStep>>();
   const over = new AbortController();
@@ -51,7 +51,7 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
   async function beating(): Promise<void> {
     while (!over.signal.aborted) {
       await world.sleep(limit.streamBeatMs, over.signal);
-      if (!over.signal.aborted) for (const beaten of beaters) beaten();
+      if (!over.signal.aborted) for (const listener of heartbeatListeners) listener();
     }
   }
 
@@ -121,7 +121,7 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
   }
 
   /** Watches while there are subscribers. */
-  function attend(): void {
+  function updateWatch(): void {
     const wanted = listeners.size > 0 || watchers.size > 0;
     if (wanted && unwatch === null && !over.signal.aborted) unwatch = store.watch(changed);
     if (!wanted || over.signal.aborted) {
@@ -135,36 +135,36 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
     listen(log, listener) {
       const set = listeners.get(log) ?? new Set();
       listeners.set(log, set.add(listener));
-      attend();
+      updateWatch();
       // Without a position nothing is delivered; with one, everything after it.
       again ||= position === null;
       if (again && !reading) void readOn();
       return () => {
         set.delete(listener);
         if (set.size === 0 && listeners.get(log) === set) listeners.delete(log);
-        attend();
+        updateWatch();
       };
     },
     watch(watcher) {
       watchers.add(watcher);
-      attend();
+      updateWatch();
       return () => {
         watchers.delete(watcher);
-        attend();
+        updateWatch();
       };
     },
     step,
     anew: () => underWay.clear(),
-    beat(beaten) {
-      beaters.add(beaten);
-      return () => void beaters.delete(beaten);
+    onHeartbeat(listener) {
+      heartbeatListeners.add(listener);
+      return () => void heartbeatListeners.delete(listener);
     },
     stop() {
       over.abort();
       listeners.clear();
       watchers.clear();
-      beaters.clear();
-      attend();
+      heartbeatListeners.clear();
+      updateWatch();
     },
   };
 }

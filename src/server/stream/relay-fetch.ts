@@ -48,7 +48,7 @@ export function makeFetching(engine: Engine, hub: Hub): RelayFetch {
   const { live } = deps;
   const parts = makeParts(deps);
   const following = new Map<SessionId | null, { stop(): void }>();
-  const attended = live.onInterestChanged((session, isHeard) => {
+  const unsubscribe = live.onInterestChanged((session, isHeard) => {
     if (!isHeard) {
       following.get(session)?.stop();
       following.delete(session);
@@ -59,7 +59,7 @@ export function makeFetching(engine: Engine, hub: Hub): RelayFetch {
   });
   return {
     stop() {
-      attended();
+      unsubscribe();
       for (const one of following.values()) one.stop();
       following.clear();
     },

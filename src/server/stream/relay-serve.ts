@@ -11,7 +11,7 @@ import type { Hub } from "./hub.ts";
 import { isProof } from "./relay-proof.ts";
 import type { Headers } from "../http/reply.ts";
 import type { RequestTarget } from "../http/router.ts";
-import { beatFrame, openSink } from "./sink.ts";
+import { heartbeatFrame, openSink } from "./sink.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface RelayServer {
@@ -78,7 +78,10 @@ export function makeGiving(
       const heard = (part: LivePart): void => {
         if (!sink.isFull) sink.write(`data: ${JSON.stringify(part)}\n\n`);
       };
-      const stops = [live.subscribeWithBacklog(session, heard), hub.beat(() => sink.write(beatFrame))];
+      const stops = [
+        live.subscribeWithBacklog(session, heard),
+        hub.onHeartbeat(() => sink.write(heartbeatFrame)),
+      ];
       const end = (): void => {
         for (const stop of stops) stop();
         sink.end();

@@ -11,7 +11,7 @@ import type { LiveDelta } from "../../runtime/turn/live.ts";
 import { stillHolds, type KnownHead } from "../../runtime/read/known-heads.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import type { Hub } from "./hub.ts";
-import { beatFrame, eventFrame, eventId, type SharedFrame, type Sink } from "./sink.ts";
+import { heartbeatFrame, eventFrame, eventId, type SharedFrame, type Sink } from "./sink.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { SessionEvent } from "../../core/event.ts";
 
@@ -127,8 +127,8 @@ export async function streamSession(
   }
 
   const stops = [
-    hub.beat(() => {
-      if (!sink.isFull) sink.write(beatFrame);
+    hub.onHeartbeat(() => {
+      if (!sink.isFull) sink.write(heartbeatFrame);
     }),
     ...(follow ? [hub.listen(session.id, { heard, behind: look })] : []),
     ...(follow && deltas ? [heardHere.subscribe(session.id, hear)] : []),

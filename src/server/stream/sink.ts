@@ -45,7 +45,7 @@ export const eventId = ({ seq, hash }: Pick<SessionEvent, "seq" | "hash">): stri
 export const eventFrame = (event: SessionEvent, id: string | number): string =>
   `id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 /** A comment, which readers ignore. */
-export const beatFrame = ": beat\n\n";
+export const heartbeatFrame = ": beat\n\n";
 export const problemFrame = (problem: Problem): string =>
   `event: problem\ndata: ${JSON.stringify(problem)}\n\n`;
 

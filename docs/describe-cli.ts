@@ -11,8 +11,8 @@ const intro = `# Command line
 After this page you can look up every verb with its options, and what an exit code means to a script.
 
 \`skein VERB [ID] [options]\`. A unique suffix of an id, of at least 4 characters, is accepted in its place.
-Times are UTC; \`TIME\` and \`SPAN\` are explained [below](#times-and-durations). \`skein help VERB\` prints
-the same texts. Generated from \`src/cli\` by \`npm run docs\`.
+\`TIME\` and \`SPAN\` are explained [below](#times-and-durations). \`skein help VERB\` prints the same texts.
+Generated from \`src/cli\` by \`npm run docs\`.
 `;
 
 const times = `## Times and durations
@@ -21,6 +21,8 @@ const times = `## Times and durations
 - \`TIME\` is a date or time (\`2026-11-01\`, \`2026-11-01T09:30:00Z\`; UTC without a zone), a duration, or
   milliseconds since 1970. Where an option selects past events, a duration counts back from now: \`log --since
   2h\`. Where it sets a future time, it counts forward: \`sleep --until 2h\`.
+- In a position, \`ID@TIME\` or \`--at TIME\`, a time without a zone is in the zone of the process
+  ([places](concepts.md#the-log-is-the-only-truth)).
 `;
 
 export async function describeCli(): Promise<string> {

@@ -477,6 +477,7 @@ class AddAgentMemoryCarry(TypedDict, total=False):
 
 class AddAgentMemory(TypedDict, total=False):
     promote: Sequence[AddAgentMemoryPromote]
+    sessions: Literal["none", "agent", "user"]
     carry: Union[Literal[False], AddAgentMemoryCarry]
 
 

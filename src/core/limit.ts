@@ -153,6 +153,9 @@ export const limit = {
   queryMemoryBytesMax: 536_870_912,
   queryMs: 30_000,
   queryCharsMax: 10_000,
+  /** The words of a lookup by a model, and its pages. */
+  lookupCharsMax: 1_000,
+  lookupPagesMax: 10,
   /** Concurrent and queued queries of one store; each caller gets a quarter of them. */
   queriesMax: 2,
   queriesWaitingMax: 32,

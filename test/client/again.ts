@@ -173,6 +173,7 @@ export const table: Readonly<Record<string, Row>> = {
   }),
   "workspace/memory-default.test.ts": driven,
   "workspace/memory-news.test.ts": driven,
+  "context/lookup.test.ts": driven,
   "workspace/memory-queue.test.ts": but({
     "numbers that name nothing are refused, and values that are too long never wait": worded,
     "a full queue takes nothing more, says so, and is paged": often,

@@ -143,6 +143,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/workspace/item-kinds.test.ts": ofCore,
   "runtime/project/projects.test.ts": 2,
   "runtime/workspace/memory-news.test.ts": 2,
+  "runtime/context/lookup.test.ts": 3,
   "runtime/workspace/memory-default.test.ts": ofCore,
   "runtime/workspace/memory-queue.test.ts": 2,
   "runtime/workspace/policies.test.ts": 1,

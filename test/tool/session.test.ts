@@ -87,6 +87,6 @@ test("the schemas say a type for everything, since not every provider takes one 
   for (const { name, input } of sessionTools) assert.deepEqual(untyped(input, name), []);
   assert.deepEqual(
     sessionTools.map(({ name }) => name),
-    ["record", "retract", "remember", "scratch", "recall", "send", "fork", "open", "sleep"],
+    ["record", "retract", "remember", "scratch", "recall", "lookup", "send", "fork", "open", "sleep"],
   );
 });

@@ -12,6 +12,7 @@ const kinds: Readonly<Record<string, string>> = {
   find_files: "search",
   grep_files: "search",
   recall: "search",
+  lookup: "search",
   write_file: "edit",
   edit_file: "edit",
   shell: "execute",

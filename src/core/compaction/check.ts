@@ -78,7 +78,14 @@ function earlierTexts(summary: string): CheckedText[] {
 }
 
 /** Tools of the session itself: what they record is an item. */
-const sessionTools: ReadonlySet<string> = new Set(["record", "retract", "remember", "scratch", "recall"]);
+const sessionTools: ReadonlySet<string> = new Set([
+  "record",
+  "retract",
+  "remember",
+  "scratch",
+  "recall",
+  "lookup",
+]);
 
 /** Outputs of tools are not read: they are long, and the model repeats what matters of them. */
 function textsOf({ content }: MessagePart): CheckedText[] {

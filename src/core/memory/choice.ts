@@ -55,6 +55,12 @@ export function carryRules(definition: unknown): CarryRules | null {
   return carry === false ? null : { ...carryDefaults, ...carry };
 }
 
+/** Which earlier sessions of the same person a model may look into. */
+export function memorySessions(definition: unknown): "none" | "agent" | "user" {
+  const agent: AgentDefinition | null = isStoredAgent(definition) ? definition : null;
+  return agent?.memory?.sessions ?? "none";
+}
+
 /** Preferences that are carried regardless of the objective: the newest of them. */
 export const preferencesMax = 12;
 /** Kinds of the agent's entries that hold whatever a session is about: as many of the newest. */

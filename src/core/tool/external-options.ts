@@ -10,6 +10,7 @@ export const sessionToolNames: readonly string[] = [
   "remember",
   "scratch",
   "recall",
+  "lookup",
   "send",
   "fork",
   "open",

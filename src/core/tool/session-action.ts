@@ -44,6 +44,13 @@ export type SessionAct =
       /** With `fromSeq`, or with `kind` and `key`: the text there, starting at this character. */
       readonly fromChar?: number;
     }
+  /** Searches memory, items and earlier sessions. */
+  | {
+      readonly act: "lookup";
+      readonly text: string;
+      readonly in?: "memory" | "items" | "sessions";
+      readonly page?: number;
+    }
   /** A reply goes to the requester. */
   | {
       readonly act: "send";

@@ -118,6 +118,11 @@ const MemoryRules = z.strictObject({
     .max(limit.permissionsMax)
     .readonly()
     .exactOptional(),
+  /**
+   * The earlier sessions of the same person that lookup searches and recall reads. `agent`: of this agent.
+   * `user`: of all. Absent: none.
+   */
+  sessions: z.enum(["none", "agent", "user"]).exactOptional(),
   /** The memory that a new session carries; false: none. */
   carry: z
     .union(

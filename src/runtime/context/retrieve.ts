@@ -33,7 +33,7 @@ import {
   type IndexedMemory,
   type RelevantMemoryOptions,
 } from "./memory-relevant.ts";
-import { queryOf } from "./retrieval-query.ts";
+import { queryOf, searchesFor } from "./retrieval-query.ts";
 import { similaritiesTo, type EmbeddedText } from "./vectors.ts";
 import { ifDamaged } from "../workspace/memory-follow.ts";
 import { memoryLine } from "../../core/context/plan-memory.ts";
@@ -68,8 +68,7 @@ export interface Retrieval {
 /** The share of the window that one input may bring in, in characters. */
 const room = { share: 0.04, charsPerToken: 4, charsMin: 2_000, charsMax: 24_000 } as const;
 const entriesMax = 10;
-/** Words of an input that are looked for in earlier turns, in pairs; and records of each pair. */
-const searchedWordsMax = 4;
+/** Records of each pair of words that is looked for in earlier turns. */
 const searchedHitsMax = 8;
 /** Records that are looked at for one input. */
 const searchedTurnsMax = 24;
@@ -366,19 +365,4 @@ function bestRange(text: string, query: string): { readonly range?: [number, num
   );
   const section = sections[Number(best?.id ?? 0)];
   return section === undefined ? {} : { range: [section.from, section.to] };
-}
-
-/** Pairs of the most telling words: what shares only one is not relevant. Alone, only identifiers. */
-function searchesFor(query: string): readonly string[] {
-  const words = [...new Set(wordsOf(query))]
-    .filter((word) => word.length > 2)
-    .toSorted((a, b) => Number(/\p{N}/u.test(b)) - Number(/\p{N}/u.test(a)) || b.length - a.length)
-    .slice(0, searchedWordsMax)
-    .map((word) => `${word}*`);
-  if (words.length === 1) return words;
-  const alone = words.filter((word) => word.length > 5 && /\p{N}/u.test(word));
-  return [
-    ...alone,
-    ...words.flatMap((one, place) => words.slice(place + 1).map((other) => `${one} ${other}`)),
-  ];
 }

@@ -177,6 +177,16 @@ export async function search(
   options: { readonly limit?: number; readonly session?: LogId; readonly progress?: IndexProgress },
 ): Promise<SearchHit[]> {
   await catchUp(store, states, options.progress);
+  return hitsIn(store, states, text, options);
+}
+
+/** As far as the index goes. */
+export async function hitsIn(
+  store: Store,
+  states: StateReader,
+  text: string,
+  options: { readonly limit?: number; readonly session?: LogId },
+): Promise<SearchHit[]> {
   const count = Math.min(options.limit ?? 20, limit.searchMax);
   const { session } = options;
   const found = await store.search(

@@ -21,14 +21,27 @@ export async function recall(
   deps: Deps,
   session: SessionId,
   state: State,
-  { act: _, session: other, ...wanted }: Extract<SessionAct, { act: "recall" }>,
+  {
+    act: _,
+    session: other,
+    mayRead,
+    ...wanted
+  }: Extract<SessionAct, { act: "recall" }> & {
+    /** Whether the session may read another one, besides those that it continues. */
+    readonly mayRead: (other: SessionId) => Promise<boolean>;
+  },
 ): Promise<unknown> {
   if (other === undefined) return recallOf(deps, session, state, wanted);
-  const earlier = await earlierSession(deps, session, other);
+  const earlier = await earlierSession(deps, session, other, mayRead);
   return recallOf(deps, earlier, await stateNow(deps, earlier), wanted);
 }
 
-async function earlierSession(deps: Deps, session: SessionId, ending: string): Promise<SessionId> {
+async function earlierSession(
+  deps: Deps,
+  session: SessionId,
+  ending: string,
+  mayRead: (other: SessionId) => Promise<boolean>,
+): Promise<SessionId> {
   let from = await carriedOn(deps, session);
   for (let steps = 0; from !== null && steps < earlierMax; steps++) {
     if (from.endsWith(ending)) return findSession(deps.store, from);
@@ -37,6 +50,8 @@ async function earlierSession(deps: Deps, session: SessionId, ending: string): P
   }
   const known = (await heardOf(deps, session)).find((one) => one.endsWith(ending));
   if (known !== undefined) return findSession(deps.store, known);
+  const [found, ...more] = await deps.store.endingWith(ending, 2);
+  if (found !== undefined && more.length === 0 && (await mayRead(found))) return found;
   throw new SkeinError(
     "not-found",
     `recall: session: ${quote(ending)} is not a predecessor of this session`,

@@ -3,6 +3,7 @@ import type { SessionAct } from "../../core/tool/session-action.ts";
 import { beforeWords } from "../../core/context/signal.ts";
 import { itemKey } from "../../core/item/fold.ts";
 import { SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
 import type { OpenCall } from "../../core/state.ts";
 import type { Drive } from "./drive.ts";
 import { pinnedRoomFor } from "../context/pin.ts";
@@ -43,6 +44,20 @@ async function checkRecord(
 
 /** Errors that the model can react to. All others end the run. */
 const reportedCodes: readonly SkeinError["code"][] = ["invalid", "not-found", "refused"];
+
+/** Also in earlier sessions that lookup may search. */
+async function recallIn(
+  deps: Deps,
+  drive: Drive,
+  act: Extract<SessionAct, { act: "recall" }>,
+): Promise<unknown> {
+  const state = await drive.state();
+  const mayRead = async (other: SessionId): Promise<boolean> => {
+    const { sessionPermission } = await import("../context/lookup-sessions.ts");
+    return (await (await sessionPermission(deps, drive.session, state))?.mayRead(other)) === true;
+  };
+  return recall(deps, drive.session, state, { ...act, mayRead });
+}
 
 async function perform(
   deps: Deps,
@@ -88,7 +103,14 @@ async function perform(
       return;
     }
     case "recall": {
-      const found = await recall(deps, drive.session, await drive.state(), act);
+      const found = await recallIn(deps, drive, act);
+      await drive.change({ ...settle, ...(await shapeOutput(deps, found, call.open.seq)) });
+      return;
+    }
+    case "lookup": {
+      const { lookup } = await import("../context/lookup.ts");
+      const { act: _, ...asked } = act;
+      const found = await lookup(deps, drive.session, await drive.state(), asked);
       await drive.change({ ...settle, ...(await shapeOutput(deps, found, call.open.seq)) });
       return;
     }

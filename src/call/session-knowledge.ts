@@ -161,7 +161,7 @@ export const sessionKnowledge = {
     params: () => ({
       strategy: z
         .enum(["prune", "summarize", "extract"])
-        .describe("by default the agent's, or else summarize")
+        .describe("by default the agent's, or else extract")
         .exactOptional(),
       instructions: field.Instructions.describe("instructions for the summary").exactOptional(),
     }),
@@ -171,8 +171,9 @@ export const sessionKnowledge = {
       line: "Make a session's context smaller; the transcript stays in the log.",
       about: [
         "prune leaves out old output of tools. summarize has a model replace the older transcript by a " +
-          "summary. extract first has it record facts, decisions and open tasks as items. Items, pending " +
-          'work and unanswered input always stay. "skein context ID --uncompacted" still shows everything.',
+          "summary. extract, the default, has it list facts, decisions and open tasks first, which are " +
+          "recorded as items. Items, pending work and unanswered input always stay. " +
+          '"skein context ID --uncompacted" still shows everything.',
       ],
       examples: [
         "skein compress 4x8kz1  # with the strategy of its agent",

@@ -33,6 +33,8 @@ export interface ItemRef extends Ref {
   readonly status: ItemStatus | null;
   /** Of a hypothesis or a finding, if given. */
   readonly confidence?: number;
+  /** A compaction found it; see `item.recorded`. */
+  readonly extracted?: { readonly saidAt?: number | undefined; readonly untrusted?: boolean | undefined };
 }
 
 /** A requested call without an outcome. */

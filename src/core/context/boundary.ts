@@ -55,11 +55,12 @@ function itemsText({ events }: ContextSource, { items }: Overlay): string {
 
 /** One item in one line. */
 export function itemText(
-  { kind, key, status, confidence }: Omit<ItemRef, "seq" | "hash">,
+  { kind, key, status, confidence, extracted }: Omit<ItemRef, "seq" | "hash">,
   content: unknown,
 ): string {
   const known = status ?? (kind === "task" ? "open" : null);
-  const marks = [known, confidence === undefined ? null : `confidence ${confidence}`].filter(
+  const origin = extracted?.untrusted === true ? "not from a person" : null;
+  const marks = [known, confidence === undefined ? null : `confidence ${confidence}`, origin].filter(
     (one) => one !== null,
   );
   const state = marks.length === 0 ? "" : ` (${marks.join(", ")})`;

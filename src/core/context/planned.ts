@@ -122,8 +122,8 @@ function itemsAt(
   return seqsIn(ranges).flatMap((seq) => {
     const event = events.get(seq);
     if (event?.type !== "item.recorded") return [];
-    const { kind, key, status = defaultStatus(kind), confidence } = event.body;
-    return [{ item: { kind, key, status, ...present({ confidence }) }, content: event.content }];
+    const { kind, key, status = defaultStatus(kind), confidence, extracted } = event.body;
+    return [{ item: { kind, key, status, ...present({ confidence, extracted }) }, content: event.content }];
   });
 }
 

@@ -36,6 +36,8 @@ export type ItemCommand =
       readonly evidence?: readonly string[];
       /** For a pinned item: what all pins take with the new value. */
       readonly pinned?: PinnedRoom;
+      /** A compaction found it. */
+      readonly extracted?: { readonly saidAt?: number; readonly untrusted?: boolean };
     }
   | { readonly do: "retract"; readonly kind: ItemKind; readonly key: string; readonly because?: string }
   | {

@@ -18,7 +18,8 @@ import { count } from "../text/number-format.ts";
 import { inTurn } from "../turn/drafts.ts";
 
 export const itemDecisions: Decisions<ItemCommand["do"]> = {
-  record: (state, { kind, key, value, because: why, status, confidence, evidence, pinned }) => {
+  record: (state, command) => {
+    const { kind, key, value, because: why, status, confidence, evidence, extracted, pinned } = command;
     const { items } = state.mind;
     if (!items.has(itemKey(kind, key)) && items.size >= limit.itemsMax) {
       return refuse(
@@ -32,7 +33,13 @@ export const itemDecisions: Decisions<ItemCommand["do"]> = {
     const mistake = statusMistake(kind, status) ?? uncertainMistake(kind, confidence, evidence);
     if (mistake !== null) return mistake;
     if (isOverPins(pinned)) return pinOver(`record: ${kind} "${key}" is pinned`, pinned);
-    const body = present({ kind, key, status: status ?? defaultStatus(kind) ?? undefined, confidence });
+    const body = present({
+      kind,
+      key,
+      status: status ?? defaultStatus(kind) ?? undefined,
+      confidence,
+      extracted,
+    });
     const content = present({ value, because: why, evidence: evidence && [...evidence] });
     return (
       forbidden(state, "write", `record a ${kind}`) ??

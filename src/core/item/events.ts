@@ -43,6 +43,11 @@ export const itemEvents = {
       origin: Position.optional(),
       /** The model that recorded it, if any. */
       model: ModelName.optional(),
+      /**
+       * A compaction found it in the range that it replaces. `saidAt`: the message that says it, if one does.
+       * `untrusted`: it may come from a tool, a file, a page or another session. Since 0.5.
+       */
+      extracted: z.looseObject({ saidAt: Seq.optional(), untrusted: z.boolean().optional() }).optional(),
     }),
     content: z.looseObject({
       value: Json,

@@ -6,9 +6,9 @@ import { type Folds, refOf, think } from "../state-change.ts";
 
 export const itemFolds: Folds<keyof typeof itemEvents> = {
   "item.recorded": (state, event) => {
-    const { kind, key, confidence } = event.body;
+    const { kind, key, confidence, extracted } = event.body;
     const status = event.body.status ?? defaultStatus(kind);
-    const item = { kind, key, status, ...present({ confidence }), ...refOf(event) };
+    const item = { kind, key, status, ...present({ confidence, extracted }), ...refOf(event) };
     return think(state, { items: state.mind.items.set(itemKey(kind, key), item) });
   },
   "item.retracted": (state, { body }) => {

@@ -227,7 +227,7 @@ export const agentDefaults = {
   outputTokensMax: 16_384,
   zones: zoneDefaults,
   shares: {},
-  compaction: { strategy: "summarize", atShare: 0.8, auto: true },
+  compaction: { strategy: "extract", atShare: 0.8, auto: true },
 } as const;
 
 export interface AgentRules {

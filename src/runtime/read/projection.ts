@@ -93,6 +93,8 @@ export interface SessionItem {
   readonly status: ItemStatus | null;
   /** Of a hypothesis or a finding, from 0 to 1. */
   readonly confidence?: number;
+  /** A compaction found it: where it was said, and whether it may come from a tool or another session. */
+  readonly extracted?: { readonly saidAt?: number | undefined; readonly untrusted?: boolean | undefined };
   /** What speaks for a hypothesis or a finding. */
   readonly evidence?: readonly string[];
   /** Every context shows it in full. */
@@ -128,7 +130,7 @@ export async function readSaid(store: Store, session: LogId, seq: number): Retur
 
 export async function readItem(
   session: LogId,
-  { kind, key, status, confidence, seq }: ItemRef,
+  { kind, key, status, confidence, extracted, seq }: ItemRef,
   read: ReadSaid,
 ): Promise<SessionItem> {
   const found = await read(seq);
@@ -139,7 +141,7 @@ export async function readItem(
     because = null,
     evidence,
   } = (content as { value: unknown; because?: string; evidence?: readonly string[] } | undefined) ?? {};
-  const more = present({ confidence, evidence });
+  const more = present({ confidence, evidence, extracted });
   return { kind, key, value, because, status, ...more, seq, at, erased: content === undefined };
 }
 

@@ -1,9 +1,11 @@
 /** What a compaction keeps beside its summary: the tree of its range, and what the summary leaves out. */
 import { missingAfter, withMissing, type MissingValue } from "../../core/compaction/check.ts";
 import type { Cut } from "../../core/compaction/plan.ts";
+import { placeItems, type ExtractedItem, type PlacedMessage } from "../../core/compaction/place.ts";
 import type { FoundItem } from "../../core/compaction/prompt.ts";
 import { withoutInputs } from "../../core/compaction/summary.ts";
 import { treeOf, type CompactionNode, type TreeTurn } from "../../core/compaction/tree.ts";
+import { itemKey } from "../../core/item/fold.ts";
 import { itemText } from "../../core/context/boundary.ts";
 import type { MessagePart } from "../../core/context/part.ts";
 import { readContent } from "../read/content.ts";
@@ -16,6 +18,33 @@ export interface CompleteSummary {
   readonly summary: string;
   readonly missing: readonly MissingValue[];
   readonly nodes: readonly CompactionNode[];
+}
+
+/**
+ * The items to record, with the places where they were said. Those with the value that is recorded already
+ * are left out; so is what no person wrote, in place of what a person wrote or what was recorded on purpose.
+ */
+export async function placedItems(
+  { deps, drive }: StepWorld,
+  survey: CompactSurvey,
+  toSeq: number,
+  items: readonly FoundItem[],
+): Promise<readonly ExtractedItem[]> {
+  const { state } = survey;
+  const range = messagesOf(survey, toSeq);
+  const kept: ExtractedItem[] = [];
+  for (const item of placeItems(items, range)) {
+    const known = state.mind.items.get(itemKey(item.kind, item.key));
+    if (known !== undefined) {
+      if (item.extracted.untrusted === true && known.extracted?.untrusted !== true) continue;
+      const content = await readContent(deps.store, drive.session, known.seq);
+      const value = (content as { readonly value?: unknown } | undefined)?.value;
+      const hasStatus = item.status === undefined || item.status === known.status;
+      if (hasStatus && JSON.stringify(value) === JSON.stringify(item.value)) continue;
+    }
+    kept.push(item);
+  }
+  return kept;
 }
 
 /** Checks a summary against its range, and makes the tree. `items` are recorded in the same append. */
@@ -47,11 +76,6 @@ export async function completeSummary(
 /** Characters for the list of what is missing: at most about a third of what the compaction gains. */
 const listCharsMax = (goneTokens: number): number => Math.min(1_600, Math.max(400, goneTokens));
 
-interface PlacedMessage {
-  readonly message: MessagePart;
-  readonly fromSeq: number;
-}
-
 /** The messages of the range, without the boundary before it. */
 function messagesOf({ measured, boundary }: CompactSurvey, toSeq: number): PlacedMessage[] {
   const { parts, reasons } = measured.context;
@@ -60,7 +84,8 @@ function messagesOf({ measured, boundary }: CompactSurvey, toSeq: number): Place
     if (part.part !== "message" || reason === undefined) return [];
     return [{ message: part, fromSeq: reason.fromSeq, toSeq: reason.toSeq }];
   });
-  return placed.slice(boundary === null ? 0 : 1).filter((one) => one.toSeq > 0 && one.toSeq <= toSeq);
+  const from = boundary?.toSeq ?? 0;
+  return placed.filter((one) => one.fromSeq > from && one.toSeq > 0 && one.toSeq <= toSeq);
 }
 
 /** A message of the user with more than notes of Skein begins a turn. */

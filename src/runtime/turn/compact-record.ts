@@ -42,10 +42,11 @@ export async function recordSummary(
   replacement: Replacement,
 ): Promise<boolean> {
   const { strategy, by } = replacement;
-  const items = strategy === "extract" ? recordable(survey, replacement.items) : [];
   const tokensBefore = Math.ceil(survey.measured.tokens);
   // Loaded when a compaction needs it: most processes never do.
-  const { completeSummary } = await import("./compact-complete.ts");
+  const { completeSummary, placedItems } = await import("./compact-complete.ts");
+  const found = strategy === "extract" ? recordable(survey, replacement.items) : [];
+  const items = await placedItems(step, survey, cut.toSeq, found);
   const made = await completeSummary(step, survey, cut, { summary: replacement.summary, items });
   const listed = replacement.carried(made.summary);
   const bare = replacement.carried(replacement.summary);

@@ -60,7 +60,7 @@ export function Items({ ask }: { readonly ask: Ask }): ReactNode {
 
 function ItemRow({ item, ask }: { readonly item: Item; readonly ask: Ask }): ReactNode {
   const scope = useScope();
-  const { kind, key, value, because, status, confidence, evidence, erased, seq } = item;
+  const { kind, key, value, because, status, confidence, evidence, extracted, erased, seq } = item;
   return (
     <li className="item" data-status={status ?? undefined}>
       {kind === "task" ? <Tick item={item} isShut={ask === null} /> : null}
@@ -85,6 +85,11 @@ function ItemRow({ item, ask }: { readonly item: Item; readonly ask: Ask }): Rea
           <span className="mark">{status}</span>
         ) : null}
         {confidence === undefined ? null : <span className="mark">confidence {confidence}</span>}
+        {extracted === undefined ? null : (
+          <span className="mark">
+            {extracted.untrusted === true ? "extracted, not from a person" : "extracted"}
+          </span>
+        )}
       </div>
       {ask === null ? null : (
         <Menu kind="quiet" label={`Actions for ${brief(key, 60)}`} choices={itemActions(scope, item, ask)}>

@@ -97,6 +97,8 @@ export async function forward(response: ServerResponse, given: ForwardRequest): 
     error,
     received: digest.digest("hex"),
   });
+  // Clients leave after the last event of a stream, before its connection ends: then nothing is missing.
+  const left = (): ForwardResult => done(given.reader?.answer().isWhole === true ? null : cutOff);
   // Nothing has been sent, so that it costs nothing.
   if (given.gone.aborted) return done({ kind: "unreachable", message: cutOff.message });
   const upstream = send(given);
@@ -125,12 +127,12 @@ export async function forward(response: ServerResponse, given: ForwardRequest): 
       if (given.gone.aborted) break;
     }
     read.end();
-    if (given.gone.aborted) return done(cutOff);
+    if (given.gone.aborted) return left();
     if (!answer.complete) throw new Error("the provider cut the response off");
     response.end();
     return done(null);
   } catch (error) {
-    if (given.gone.aborted) return done(cutOff);
+    if (given.gone.aborted) return left();
     const { code = "", message } = error as Error & { readonly code?: string };
     const isUnreachable = status === null && unreachable.includes(code);
     // Nothing that looks complete: the client must see that the rest is missing.

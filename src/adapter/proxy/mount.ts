@@ -93,12 +93,8 @@ async function answer(given: MountRequest, proxying: ProxyDeps): Promise<void> {
   } catch (error) {
     const problem = given.problemOf(error);
     const why = refusalOf(problem.code);
-    refuse(
-      given,
-      wire,
-      why,
-      problem.hint === undefined ? problem.detail : `${problem.detail} (${problem.hint})`,
-    );
+    const hint = why === "unauthorized" ? tokenHint : problem.hint;
+    refuse(given, wire, why, hint === undefined ? problem.detail : `${problem.detail} (${hint})`);
   }
 }
 
@@ -110,6 +106,7 @@ interface PassedRequest extends ProxyDeps {
   readonly owner: string;
 }
 
+const tokenHint = "put the token into the base URL, /proxy/NAME/skn_…, or into the header x-skein-token";
 const misplacedText = "expected the provider's key, got a Skein token, which belongs in the path";
 
 /** Where a Skein token stands that would reach the provider. */

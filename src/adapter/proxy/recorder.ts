@@ -2,7 +2,7 @@
  * Records the calls that pass through the proxy: the intent before anything is forwarded, the outcome after
  * the client has it. If the process dies between the two, the reservation stays counted as unconfirmed.
  */
-import { budgetReason, budgetShort } from "../../core/budget/budget.ts";
+import { budgetShort, shortReason } from "../../core/budget/budget.ts";
 import { limit } from "../../core/limit.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { Budget } from "../../core/budget/commands.ts";
@@ -300,7 +300,7 @@ async function openSession(
   for (const resource of ["tokens", "nanoUsd"] as const) {
     const most = limits[resource];
     if (most !== undefined && (amounts[resource] ?? 0) > most)
-      throw new BudgetReached(budgetReason(resource, most, 0));
+      throw new BudgetReached(shortReason(resource, most, 0, amounts[resource] ?? 0));
   }
   const session = await engine.open({
     objective: objectiveOf(request),
@@ -412,6 +412,9 @@ async function checkBudget(
   const state = await internalsOf(engine).writer.current(session);
   if (state.standing.limits.nanoUsd !== undefined && amounts.nanoUsd === undefined)
     throw new BudgetReached(unpricedText(model));
-  const short = budgetShort(state, { ...amounts, steps: 1 });
-  if (short !== null) throw new BudgetReached(budgetReason(short.resource, short.limit, short.used));
+  const wanted: Amounts = { ...amounts, steps: 1 };
+  const short = budgetShort(state, wanted);
+  if (short === null) return;
+  const { resource, limit: most, used } = short;
+  throw new BudgetReached(shortReason(resource, most, used, wanted[resource] ?? 0));
 }

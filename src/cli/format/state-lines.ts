@@ -191,6 +191,8 @@ export const ruleText = (one: {
 /** `12 model calls, 48,000 tokens, cost $1.20, in another tool`. They count in no budget here. */
 export function importedText({ calls, inputTokens, outputTokens, nanoUsd, unpriced }: ImportedUsage): string {
   if (calls === 0) return "";
+  // Of forwarded calls the usage is in the session's own cost.
+  if (inputTokens + outputTokens + nanoUsd === 0) return `${plural(calls, "model call")}, in another tool`;
   const cost = spendText({ nanoUsd, unpriced, unconfirmedNanoUsd: 0 });
   const tokens = count(inputTokens + outputTokens);
   return `${plural(calls, "model call")}, ${tokens} tokens, cost ${cost}, in another tool`;

@@ -99,6 +99,12 @@ export function budgetReason(resource: Resource, limit: number, used: number): s
   return `${words[resource]} budget exhausted: ${spent} of ${most}`;
 }
 
+/** The same when the rest does not cover what something may cost. */
+export function shortReason(resource: Resource, limit: number, used: number, wanted: number): string {
+  const [spent, most, more] = [used, limit, wanted].map((value) => amount(resource, value));
+  return `${words[resource]} budget does not cover the call: ${spent} of ${most} used, up to ${more} needed`;
+}
+
 function amount(resource: Resource, value: number): string {
   if (resource === "nanoUsd") return moneyText(value);
   return resource === "wallMs" ? `${Math.floor(value / 1000)} s` : String(value);

@@ -203,7 +203,7 @@ test("a budget that is reached answers with the provider's 429, and forwards not
   assert.equal(answer.headers.get("x-should-retry"), "false");
   const { error } = (await answer.json()) as { error: { type: string; message: string } };
   assert.equal(error.type, "rate_limit_error");
-  assert.match(error.message, /budget exhausted/);
+  assert.match(error.message, /cost budget does not cover the call: \$0 of \$0.000001 used, up to \$0.00\d+ needed/);
   const unknown = await place.post("/openai/v1/chat/completions", {
     model: "unheard-of",
     messages: [user("x")],
@@ -253,6 +253,30 @@ test("a client that disconnects ends the call; its partial answer is counted and
   const failed = events.find(({ type }) => type === "proxy.failed")?.body as { error: string; usage: object };
   assert.equal(failed.error, "interrupted");
   assert.ok(failed.usage);
+});
+
+test("a client that closes after the last event of a stream has the whole answer", async () => {
+  await using place = await proxied();
+  const open = Promise.withResolvers<() => void>();
+  place.upstream.next.push((response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(anthropicStream("All of it"));
+    // Its connection ends later.
+    open.resolve(() => response.end());
+  });
+  const stop = new AbortController();
+  const answer = await ask(place, [user("whole")], { stream: true, signal: stop.signal });
+  const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+  const decoder = new TextDecoder();
+  for (let text = ""; !text.includes("message_stop");)
+    text += decoder.decode((await reader.read()).value, { stream: true });
+  stop.abort();
+  const [session] = await place.recorded(1);
+  (await open.promise)();
+  const events = await eventsOf(place, session);
+  assert.deepEqual(events.find(({ type }) => type === "proxy.failed")?.body, undefined);
+  const answered = events.find(({ type }) => type === "answer.imported")?.body;
+  assert.deepEqual(answered, { model: "claude-sonnet-5-5" });
 });
 
 test("a provider that cannot be reached is an error of the provider's form, and costs nothing", async () => {

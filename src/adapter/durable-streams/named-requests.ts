@@ -29,6 +29,9 @@ export function makeNamedHandler(limits: ReadLimits) {
   const streams = new NamedStreams();
   return async (given: MountRequest): Promise<void> => {
     const name = decodeName(given.path.slice("/v1/stream/".length));
+    // Reserved by the protocol: a stream of that name would hide what a client asks for.
+    if (/^__ds(\/|$)/.test(name))
+      throw new StreamError(501, "__ds: subscriptions are not served: use webhooks or triggers");
     const { method = "GET" } = given.request;
     if (method === "GET" || method === "HEAD") {
       const caller = await given.authorize({ scope: "read" });

@@ -32,7 +32,7 @@ const program = `import { describe } from "vitest";
 import { runConformanceTests } from "@durable-streams/server-conformance-tests";
 describe("skein", () => {
   const baseUrl = process.env.SKEIN_STREAMS_URL;
-  runConformanceTests({ baseUrl, longPollTimeoutMs: 500, subscriptions: false });
+  runConformanceTests({ baseUrl, longPollTimeoutMs: 500, subscriptions: true });
 });
 `;
 
@@ -75,7 +75,10 @@ export async function runSuite(only?: string) {
   const of = (status: string) => all.filter((one) => one.status === status);
   return {
     passed: of("passed").map(({ fullName }) => fullName),
-    failed: of("failed").map(({ fullName, failureMessages }) => `${fullName}: ${failureMessages[0] ?? ""}`),
+    failed: of("failed").map(({ fullName, failureMessages }) => ({
+      name: fullName,
+      why: `${fullName}: ${failureMessages[0] ?? ""}`,
+    })),
     skipped: of("skipped").map(({ fullName }) => fullName),
     troubles: place.troubles,
   };

@@ -39,6 +39,16 @@ test("the unmodified client creates, appends, reads, follows and closes", async 
   assert.deepEqual(at.troubles, []);
 });
 
+test("the protocol's reserved names are no streams", async () => {
+  await using at = await place();
+  for (const name of ["__ds", "__ds/jwks.json", "__ds/subscriptions/a", "%5f_ds/subscriptions/a"]) {
+    const put = await at.fetch(`/streams/v1/stream/${name}`, { method: "PUT", body: "{}" });
+    assert.equal(put.status, 501, name);
+  }
+  assert.equal((await at.fetch("/streams/v1/stream/__dsx", { method: "PUT" })).status, 201);
+  assert.equal((await at.engine.sessions()).rows.length, 1);
+});
+
 test("any bytes come back equal, and so does JSON that is hostile", async () => {
   await using at = await place();
   const name = encodeURIComponent("a b/ü?#\u2028");

@@ -203,7 +203,10 @@ test("a budget that is reached answers with the provider's 429, and forwards not
   assert.equal(answer.headers.get("x-should-retry"), "false");
   const { error } = (await answer.json()) as { error: { type: string; message: string } };
   assert.equal(error.type, "rate_limit_error");
-  assert.match(error.message, /cost budget does not cover the call: \$0 of \$0.000001 used, up to \$0.00\d+ needed/);
+  assert.match(
+    error.message,
+    /cost budget does not cover the call: \$0.00 of \$0.000001 used, up to \$0.00\d+ needed/,
+  );
   const unknown = await place.post("/openai/v1/chat/completions", {
     model: "unheard-of",
     messages: [user("x")],

@@ -15,7 +15,7 @@ const unserved: readonly string[] = [
   "webhook callback acks and fences stale wake generations",
   "adds and removes explicit subscription streams",
   "pull-wake claim, ack, and release use subscription-scoped leases",
-].map((name) => `skein Durable Streams Conformance Tests Reserved subscription APIs ${name}`);
+].map((name) => `skein Reserved subscription APIs ${name}`);
 
 test("the official suite passes", async (t) => {
   if (!(isLong ? installSuite() : isInstalled())) return t.skip("npm run test:long installs the suite");

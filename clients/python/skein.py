@@ -782,6 +782,17 @@ class PendingMemoryResult(TypedDict):
     after: Optional[int]
 
 
+class ReviewMemoryResultFinding(TypedDict):
+    finding: Literal["duplicate", "contradiction"]
+    about: str
+    entries: List[MemoryEntry]
+
+
+class ReviewMemoryResult(TypedDict):
+    findings: List[ReviewMemoryResultFinding]
+    more: int
+
+
 class ProjectSummaryHead(TypedDict):
     seq: int
     hash: str
@@ -1648,6 +1659,9 @@ _OPERATIONS: Dict[str, _Operation] = {
         takes="json",
     ),
     "engine.pendingMemory": _Operation("GET", "/v1/pending-memory",
+        takes="query",
+    ),
+    "engine.reviewMemory": _Operation("GET", "/v1/review-memory",
         takes="query",
     ),
     "engine.approveMemory": _Operation("POST", "/v1/approve-memory",
@@ -3593,6 +3607,20 @@ class Client(_ClientBase):
                 "after": after,
                 "limit": limit,
             },
+            timeout=timeout,
+        ))
+
+    def review_memory(
+        self,
+        *,
+        timeout: Optional[float] = None,
+    ) -> ReviewMemoryResult:
+        """Memory entries that say the same or contradict each other, also under other keys, for a person
+        to settle. Changes nothing.
+        """
+        return cast("ReviewMemoryResult", self._call(
+            "engine.reviewMemory",
+            {},
             timeout=timeout,
         ))
 
@@ -6540,6 +6568,20 @@ class AsyncClient(_AsyncClientBase):
                 "after": after,
                 "limit": limit,
             },
+            timeout=timeout,
+        ))
+
+    async def review_memory(
+        self,
+        *,
+        timeout: Optional[float] = None,
+    ) -> ReviewMemoryResult:
+        """Memory entries that say the same or contradict each other, also under other keys, for a person
+        to settle. Changes nothing.
+        """
+        return cast("ReviewMemoryResult", await self._call(
+            "engine.reviewMemory",
+            {},
             timeout=timeout,
         ))
 

@@ -28,6 +28,25 @@ export const engineMemory = {
       }),
     verb: { name: "memory pending" },
   }),
+  "engine.reviewMemory": read("engine", "reviewMemory", {
+    title: "Review the memory",
+    words: "duplicates contradictions conflicts consolidate",
+    summary:
+      "Memory entries that say the same or contradict each other, also under other keys, for a person to " +
+      "settle. Changes nothing.",
+    answer: () =>
+      z.looseObject({
+        findings: z.array(
+          z.looseObject({
+            finding: z.enum(["duplicate", "contradiction"]),
+            about: z.string(),
+            entries: z.array(answer.MemoryEntry()),
+          }),
+        ),
+        more: answer.Count,
+      }),
+    verb: { name: "memory review" },
+  }),
   "engine.approveMemory": change("engine", "approveMemory", {
     title: "Approve a memory entry",
     scope: "operate",

@@ -85,6 +85,7 @@ export const engineWorkspace = {
         'skein memory forget base-rate --because "it was last year\'s"  # no later session starts with it',
         "skein memory forget phone --erase --yes  # and out of the store",
         "skein memory pending  # what waits for approval, and why",
+        "skein memory review  # duplicates and contradictions",
         'skein memory approve 42 --because "checked the source"  # later sessions start with it',
         'skein memory reject 43 --because "not our page"  # it is not proposed again',
       ],

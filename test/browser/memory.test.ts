@@ -73,6 +73,22 @@ suite("the memory page", { skip }, () => {
     shown.calm();
   });
 
+  test("a contradiction is shown with its entries, and settled by forgetting one", async () => {
+    for (const [key, value] of [
+      ["db", "sqlite"],
+      ["database", "postgres"],
+    ] as const)
+      await stand.engine.remember({ scope: "workspace", kind: "fact", key, value });
+    await using shown = await stand.page(browser, { at: "/memory" });
+    const { page } = shown;
+    const review = page.locator("details.memory-queue");
+    await review.getByText("1 duplicate or contradiction to settle").click();
+    await review.getByRole("button", { name: "Forget database" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Forget" }).click();
+    await review.waitFor({ state: "detached" });
+    shown.calm();
+  });
+
   test("without the scope operate the decisions are off, and say why", async () => {
     await propose("closed", 1);
     const { token } = await stand.engine.addToken({ scopes: ["read", "write"] });

@@ -216,6 +216,20 @@ suite("memory", { concurrency: true }, () => {
     const bad = await say("memory", "approve", "first");
     assert.equal(bad.code, 2, bad.stderr);
   });
+
+  test("a review lists contradictions, and says when there are none", async () => {
+    const { say } = place();
+    await say("memory", "remember", "fact", "db", "sqlite", "--scope", "workspace");
+    assert.match((await say("memory", "review")).stderr, /nothing contradicts/);
+    await say("memory", "remember", "fact", "database", "postgres", "--scope", "workspace");
+    const { stdout, code } = await say("memory", "review");
+    assert.equal(code, 0);
+    assert.equal(
+      stdout,
+      "contradiction  database\n    fact database of the workspace: postgres\n" +
+        "    fact db of the workspace: sqlite\n",
+    );
+  });
 });
 
 const promote = (id: string, key: string): string[] => ["promote", id, "fact", key, "--scope", "workspace"];

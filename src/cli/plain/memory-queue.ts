@@ -2,6 +2,7 @@
 import { doubtText } from "../../core/text/doubt-text.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import type { PendingMemory } from "../../runtime/workspace/memory-queue.ts";
+import type { ReviewedMemory } from "../../runtime/workspace/memory-review.ts";
 import { plain } from "../command/presentation.ts";
 import type { Screen } from "../command/screen.ts";
 import { ago } from "../format/moment.ts";
@@ -20,11 +21,35 @@ export const memoryQueuePlain = [
       return { json: page, lines: proposals.flatMap((one) => pendingLines(one, out, nowMs)), notes };
     },
   }),
+  plain("engine.reviewMemory", {
+    print(review, { out }) {
+      const { findings, more } = review;
+      const notes = [
+        ...(findings.length === 0 ? ["nothing says the same twice, and nothing contradicts"] : []),
+        ...(findings.length === 0
+          ? []
+          : ['settle one with "skein memory forget" or "skein memory remember"']),
+        ...(more === 0 ? [] : [`${plural(more, "further finding")}: settle some of these first`]),
+      ];
+      return { json: review, lines: findings.flatMap((one) => findingLines(one, out)), notes };
+    },
+  }),
   plain("engine.approveMemory", { print: (one) => ({ lines: [doneText(one, "remembered")] }) }),
   plain("engine.rejectMemory", {
     print: (one) => ({ lines: [`${doneText(one, "rejected")}; it is not proposed again`] }),
   }),
 ];
+
+function findingLines({ finding, about, entries }: ReviewedMemory, { bold }: Screen): string[] {
+  const rows = entries.map((one) => {
+    const { scope, owner, kind, key, origin } = one;
+    const whose = owner === null ? `the ${scope}` : `${scope} ${owner}`;
+    const from = origin === null ? "" : `, from ${shortId(origin.session)}@${origin.seq}`;
+    const value = cut(oneLine(valueText(one)), shownColumns);
+    return `    ${kind} ${oneLine(key)} of ${oneLine(whose)}${from}: ${value}`;
+  });
+  return [`${bold(finding)}  ${oneLine(about)}`, ...rows];
+}
 
 /** The most of a value that is shown; `--json` has all. */
 const shownColumns = 400;

@@ -6,6 +6,7 @@ import type {
   PendingMemoryOptions,
   PendingMemoryPage,
 } from "../workspace/memory-queue.ts";
+import type { MemoryReview } from "../workspace/memory-review.ts";
 import type { MemoryEntry } from "../workspace/memory.ts";
 import { ProjectCalls } from "./project-calls.ts";
 
@@ -23,6 +24,11 @@ export class MemoryCalls extends ProjectCalls {
   async pendingMemory(options: PendingMemoryOptions = {}): Promise<PendingMemoryPage> {
     checkCall("engine.pendingMemory", options);
     return (await import("../workspace/memory-queue.ts")).pendingMemory(this.#deps, options);
+  }
+
+  /** Memory entries that say the same or contradict each other, for a person to settle. Changes nothing. */
+  async reviewMemory(): Promise<MemoryReview> {
+    return (await import("../workspace/memory-review.ts")).reviewMemory(this.#deps);
   }
 
   /** Approves a memory entry that waits: later sessions start with it. */

@@ -302,6 +302,31 @@ suite("the scope workspace", () => {
   });
 });
 
+test("a review names duplicates and contradictions with their entries, and changes nothing", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const add = (key: string, value: unknown) =>
+    engine.remember({ scope: "workspace", kind: "fact", key, value });
+  await add("db", "SQLite");
+  await add("note-1", "the database is Postgres");
+  await add("tone", "brief");
+  await add("long", "x".repeat(3_000));
+  const before = await engine.memory();
+  const { findings, more } = await engine.reviewMemory();
+  assert.deepEqual(
+    findings.map(({ finding, about, entries }) => [finding, about, entries.map(({ value }) => value)]),
+    [["contradiction", "the database", ["the database is Postgres", "SQLite"]]],
+  );
+  assert.equal(more, 0);
+  await engine.forget({ scope: "workspace", kind: "fact", key: "note-1" });
+  await add("database", "sqlite");
+  assert.deepEqual(
+    (await engine.reviewMemory()).findings.map(({ finding }) => finding),
+    ["duplicate"],
+  );
+  assert.equal((await engine.memory()).length, before.length);
+});
+
 suite("bad input", () => {
   test("a full queue takes nothing more, says so, and is paged", async () => {
     await using place = inMemory();

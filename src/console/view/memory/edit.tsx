@@ -39,6 +39,7 @@ export function EditDialog({ entry, close }: EditProps): ReactNode {
       ...(why.trim() === "" ? {} : { because: why.trim() }),
     });
     refresh("memory");
+    refresh("memory-review");
     showToast(`${brief(key, 60)} changed.`);
     close();
   };

@@ -26,6 +26,7 @@ export function EntryRow({ entry }: { readonly entry: Entry }): ReactNode {
   const forget = async (): Promise<void> => {
     await engine.forget({ scope, kind, key, ...(owner === null ? {} : { owner }) });
     refresh("memory");
+    refresh("memory-review");
     showToast(`${brief(key, 60)} forgotten.`);
   };
   return (

@@ -14,6 +14,7 @@ import { useRowKeys } from "../row-keys.ts";
 import { EntryRow, type Entry } from "./entry.tsx";
 import { RememberDialog, scopes } from "./form.tsx";
 import { Queue } from "./queue.tsx";
+import { Review } from "./review.tsx";
 import { useTyped } from "../query-field.ts";
 import "../../ui/page.css";
 
@@ -42,6 +43,7 @@ export function Memory({ params }: { readonly params: URLSearchParams }): ReactN
         needs="engine.remember"
       />
       <Queue />
+      <Review />
       <Filter text={text} scope={scope ?? ""} owner={owner} />
       <WhenRead of={reading}>{(entries) => <Entries entries={entries} isFiltered={isFiltered} />}</WhenRead>
       {isAdding ? <RememberDialog close={() => setAdding(false)} /> : null}

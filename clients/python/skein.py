@@ -3799,7 +3799,7 @@ class Client(_ClientBase):
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> ProjectSummary:
-        """Closes the project. Its sessions go on; no other may join."""
+        """Closes the project. Its sessions continue; no other may join."""
         return cast("ProjectSummary", self._call(
             "engine.closeProject",
             {
@@ -6760,7 +6760,7 @@ class AsyncClient(_AsyncClientBase):
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> ProjectSummary:
-        """Closes the project. Its sessions go on; no other may join."""
+        """Closes the project. Its sessions continue; no other may join."""
         return cast("ProjectSummary", await self._call(
             "engine.closeProject",
             {

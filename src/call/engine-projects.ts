@@ -59,7 +59,7 @@ export const engineProjects = {
         'skein project record 7f3k2m decision provider acme --because "cheapest"  # sessions start with it',
         'skein project note 7f3k2m "The sandbox account works."  # into the journal',
         "skein project show 7f3k2m  # what it knows, and who works on it",
-        "skein project close 7f3k2m --outcome completed  # its sessions go on",
+        "skein project close 7f3k2m --outcome completed  # its sessions continue",
       ],
     },
   }),
@@ -114,7 +114,7 @@ export const engineProjects = {
   "engine.closeProject": change("engine", "closeProject", {
     title: "Close a project",
     warning: "No other session can join it.",
-    summary: "Closes the project. Its sessions go on; no other may join.",
+    summary: "Closes the project. Its sessions continue; no other may join.",
     args: ["project"],
     params: () => ({
       project,

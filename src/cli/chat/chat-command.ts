@@ -31,7 +31,7 @@ const useful: readonly (readonly [string, string])[] = [
   ["record KIND KEY VALUE", "a fact, decision, task or artifact"],
   ["save NAME, rewind SEQ|NAME", "name a position; continue from an earlier one"],
   ["fork, clear", "branch into a new session; close it and start a fresh one"],
-  ["rollover", "go on with the work in a new session"],
+  ["rollover", "continue the work in a new session"],
   ["bind KIND …, grant TOOL RULE, tools", "the resources and rules of the session"],
   ["budget [--usd 2]", "limits of the session"],
   ["send TO TEXT", "a message to another session"],

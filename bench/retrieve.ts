@@ -1,6 +1,6 @@
 /**
- * What retrieval costs: a turn whose input is about something that a compaction left out, at 100,000 events
- * beside 1,000, with as many items and the same window.
+ * What planning a context costs, and retrieval: a turn whose input is about something that a compaction left
+ * out, at 100,000 events beside 1,000, with as many items and the same window.
  */
 import { openEngine, type Engine, type Session } from "../src/index.ts";
 import type { Model, Models } from "../src/entry/model.ts";
@@ -11,11 +11,13 @@ const short = 1_000;
 const compactEvery = 40;
 const measuredTurns = 40;
 const items = 300;
+const plannedTimes = 30;
 
 export async function benchRetrieve(): Promise<Measure[]> {
   using directory = makeDirectory();
   const times: Record<"long" | "short", number[]> = { long: [], short: [] };
   const first: Record<"long" | "short", number> = { long: 0, short: 0 };
+  const planned: Record<"long" | "short", number[]> = { long: [], short: [] };
   let parts = 0;
   for (const [name, events] of [["short", short] as const, ["long", long] as const]) {
     const path = directory.path(`${name}.db`);
@@ -23,6 +25,9 @@ export async function benchRetrieve(): Promise<Measure[]> {
     // A fresh engine: nothing is indexed or cached.
     await using engine = await openBench(path);
     const session = await engine.session(id);
+    // The log ends with a compaction, so that each of these plans the context anew.
+    await session.context();
+    for (let time = 0; time < plannedTimes; time++) planned[name].push(await timeMs(() => session.context()));
     first[name] = await timeMs(() => ask(session, 1));
     for (let turn = 2; turn <= measuredTurns; turn++)
       times[name].push(await timeMs(() => ask(session, turn)));
@@ -30,7 +35,15 @@ export async function benchRetrieve(): Promise<Measure[]> {
       parts += (body as { entries: unknown[] }).entries.length;
   }
   const [longMs, shortMs] = [median(times.long), median(times.short)];
+  const [longPlanMs, shortPlanMs] = [median(planned.long), median(planned.short)];
   return [
+    {
+      name: `planning a context of ${items} items, ${number(long)} events ÷ ${number(short)}`,
+      value: longPlanMs / shortPlanMs,
+      unit: "×",
+      bar: { most: 1.2 },
+      detail: `${number(longPlanMs)} ms beside ${number(shortPlanMs)} ms, rendered and counted`,
+    },
     {
       name: `a turn with retrieval, ${number(long)} events ÷ ${number(short)}`,
       value: longMs / shortMs,

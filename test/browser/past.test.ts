@@ -140,6 +140,20 @@ suite("what was", { skip }, () => {
     shown.calm();
   });
 
+  test("the context shows its tiers, pins and unpins there", async () => {
+    const session = await stand.told("Keep the rules", "Note that a is b.", "Note that c is d.", "Hello.");
+    await session.record("decision", "production", "never delete the production database");
+    await session.pin("decision", "production");
+    await using shown = await stand.page(browser, { at: `/s/${session.id}/context?context=next` });
+    const { page } = shown;
+    const pinned = page.locator('.context-tiers tr[data-tier="pinned"]');
+    await pinned.getByText("decision production").waitFor();
+    await pinned.getByRole("button", { name: "Unpin production" }).click();
+    await pinned.getByText("Nothing is pinned.").waitFor();
+    assert.equal((await session.items())[0]?.pinned, undefined);
+    shown.calm();
+  });
+
   test("every place is found again by its address, and by back and forward", async () => {
     const session = await stand.told("Be found", "Note that here is there.");
     await using shown = await stand.page(browser);

@@ -93,6 +93,7 @@ export const table: Readonly<Record<string, Row>> = {
   "context/context-reader.test.ts": inside,
   "context/context-view.test.ts": all,
   "context/pin.test.ts": all,
+  "context/account.test.ts": inside,
   "context/grow.test.ts": inside,
   "context/retrieve.test.ts": all,
   "context/vectors.test.ts": "is about what a turn brings into its context",

@@ -181,10 +181,23 @@ async function family({ engine, world }: Made): Promise<Readonly<Record<string, 
   const fork = await parent.fork({ atSeq: 4, objective: "What if it rises?", labels: { try: "2" } });
   await fork.record("fact", "base-rate", 4.2);
   await parent.append("only in the parent");
+  await recordOfVersion2(parent);
   const leaf = await fork.fork({ atSeq: 5 });
   await leaf.append("only in the leaf");
   await leaf.rewind(2);
   return { parent, fork, leaf };
+}
+
+/** Kinds, statuses and fields that a program of 0.4.0 does not know. */
+async function recordOfVersion2(session: Session): Promise<void> {
+  const evidence = ["the minutes of May", "4x8kz1@12"];
+  await session.record("hypothesis", "cut", "Rates fall", { status: "supported", confidence: 0.7, evidence });
+  await session.record("finding", "spread", 0.4, { confidence: 1, because: "measured twice" });
+  await session.record("constraint", "no-mail", "Write to nobody");
+  await session.record("preference", "tone", "Be brief");
+  await session.record("decision", "bonus", "Pay a bonus", { status: "rejected" });
+  await session.pin("hypothesis", "cut");
+  await session.retract("constraint", "no-mail");
 }
 
 async function fillWorkspace({ store, world }: Made): Promise<void> {

@@ -60,7 +60,7 @@ export function Items({ ask }: { readonly ask: Ask }): ReactNode {
 
 function ItemRow({ item, ask }: { readonly item: Item; readonly ask: Ask }): ReactNode {
   const scope = useScope();
-  const { kind, key, value, because, status, confidence, evidence, extracted, erased, seq } = item;
+  const { kind, key, value, because, status, confidence, evidence, extracted, erased, seq, pinned } = item;
   return (
     <li className="item" data-status={status ?? undefined}>
       {kind === "task" ? <Tick item={item} isShut={ask === null} /> : null}
@@ -84,6 +84,7 @@ function ItemRow({ item, ask }: { readonly item: Item; readonly ask: Ask }): Rea
         {status === "dropped" || (kind !== "task" && status !== null) ? (
           <span className="mark">{status}</span>
         ) : null}
+        {pinned === true ? <span className="mark">pinned</span> : null}
         {confidence === undefined ? null : <span className="mark">confidence {confidence}</span>}
         {extracted === undefined ? null : (
           <span className="mark">
@@ -145,9 +146,14 @@ function itemActions(scope: Scope, item: Item, ask: NonNullable<Ask>) {
     await session.record("task", key, item.value, { status: "dropped" });
     reread();
   };
+  const pin = async (): Promise<void> => {
+    await (item.pinned === true ? session.unpin(kind, key) : session.pin(kind, key)).catch(showError);
+    reread();
+  };
   return [
     { name: "Edit…", act: () => ask(itemForm(scope, kind, item)) },
     ...(kind === "task" && item.status === "open" ? [{ name: "Drop", act: drop }] : []),
+    { name: item.pinned === true ? "Unpin" : "Pin", act: pin },
     { name: "Retract…", act: () => ask(retractForm(scope, item)) },
     { name: "Promote to memory…", act: () => ask(promoteForm(scope, item)) },
   ];

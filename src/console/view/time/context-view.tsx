@@ -11,6 +11,8 @@ import { WindowBar } from "../../ui/window-bar.tsx";
 import { sessionPath, useRoute } from "../../route.ts";
 import { useScope } from "../session/scope.ts";
 import { ContextParts } from "./context-parts.tsx";
+import { ContextStages } from "./context-stages.tsx";
+import { ContextTiers } from "./context-tiers.tsx";
 import { useContextAt, useSettled, type Context, type Which } from "./context-reading.ts";
 import "./time.css";
 
@@ -33,6 +35,8 @@ export function ContextView(): ReactNode {
           <>
             <Facts context={shown} isBehind={isBehind} />
             <WindowBar context={shown} />
+            <ContextTiers context={shown} />
+            <ContextStages />
             {shown.parts.length === 0 ? (
               <Empty title="Empty context">
                 <p>There are no instructions and no messages yet.</p>

@@ -154,6 +154,18 @@ suite("what was", { skip }, () => {
     shown.calm();
   });
 
+  test("what a compaction replaced is a tree, of which each part opens", async () => {
+    const texts = Array.from({ length: 6 }, (_, at) => `Note that w${at} is ${"a word ".repeat(300)}.`);
+    const session = await stand.told("Keep the words", ...texts);
+    assert.equal((await session.compress()).compacted, true);
+    await using shown = await stand.page(browser, { at: `/s/${session.id}/context?context=next` });
+    const { page } = shown;
+    await page.getByText("What compactions replaced").click();
+    await page.locator(".context-tree button").first().click();
+    await page.locator(".context-node").first().waitFor();
+    shown.calm();
+  });
+
   test("every place is found again by its address, and by back and forward", async () => {
     const session = await stand.told("Be found", "Note that here is there.");
     await using shown = await stand.page(browser);

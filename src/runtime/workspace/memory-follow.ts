@@ -186,7 +186,7 @@ async function rulesOf(deps: Deps, session: SessionId, state: State): Promise<re
   const { agent, fork, labels } = state.standing;
   // What a replay records again is not new.
   const isReplay = fork !== null && labels.has("replay");
-  if (agent === null || agent.version === 0 || isReplay) return [];
+  if (agent === null || isReplay) return [];
   const kept = deps.shared.memoryRules;
   const place = `${session}@${agent.seq}`;
   const known = kept.get(place);

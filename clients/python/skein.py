@@ -3731,7 +3731,7 @@ class Client(_ClientBase):
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> ProjectSummary:
-        """Sets an item of the project: every session that is opened in it later starts with it."""
+        """Sets an item of the project: open sessions get it at their next turn, later ones start with it."""
         return cast("ProjectSummary", self._call(
             "engine.recordInProject",
             {
@@ -6692,7 +6692,7 @@ class AsyncClient(_AsyncClientBase):
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> ProjectSummary:
-        """Sets an item of the project: every session that is opened in it later starts with it."""
+        """Sets an item of the project: open sessions get it at their next turn, later ones start with it."""
         return cast("ProjectSummary", await self._call(
             "engine.recordInProject",
             {

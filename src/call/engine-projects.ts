@@ -73,7 +73,8 @@ export const engineProjects = {
   }),
   "engine.recordInProject": change("engine", "recordInProject", {
     title: "Record an item of a project",
-    summary: "Sets an item of the project: every session that is opened in it later starts with it.",
+    summary:
+      "Sets an item of the project: open sessions get it at their next turn, later ones start with it.",
     args: ["project"],
     params: () => ({
       project,

@@ -73,6 +73,8 @@ export interface EngineState {
   /** The rules by which sessions carry memory, by session and agent. */
   readonly carryRules: Cache<string, CarryRules | null>;
   /** How far sessions have looked for news of memory, and what they carry. */
+  /** The same of the logs of projects. */
+  readonly projectLooks: Cache<SessionId, MemoryLook>;
   readonly memoryLooks: Cache<SessionId, MemoryLook>;
   readonly carriedNames: Cache<SessionId, CarriedNames>;
   /** What turns took in so far, by session and start. */

@@ -167,6 +167,7 @@ export const table: Readonly<Record<string, Row>> = {
     "two calls of open with one key give one session": "over HTTP the header Idempotency-Key is the key",
   }),
   "workspace/item-kinds.test.ts": all,
+  "project/live-items.test.ts": driven,
   "project/projects.test.ts": but({
     "a wrong id, an unknown project and a wrong option are refused by name": worded,
     "changes of several engines at once are all written, each once": "acts as another actor in its process",

@@ -9,6 +9,8 @@ export interface CarriedMemory {
   /** How far which workspace's log was looked at. */
   readonly upTo?: number;
   readonly workspace?: string;
+  /** How far the log of the session's project was looked at. */
+  readonly projectUpTo?: number;
   /** What was carried before and no longer holds. */
   readonly withdrawn?: readonly WithdrawnEntry[];
   /** Relevant entries that did not fit. */

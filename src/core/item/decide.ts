@@ -129,9 +129,12 @@ function uncertainMistake(
 
 export function carriedDrafts(carried: CarriedMemory | undefined): readonly DraftEvent[] {
   if (carried === undefined) return [];
-  const { items, tokens, upTo, workspace, withdrawn = [], left = 0, off } = carried;
+  const { items, tokens, upTo, workspace, projectUpTo, withdrawn = [], left = 0, off } = carried;
   const gone = withdrawn.length === 0 ? undefined : withdrawn.length;
-  const more = present({ upTo, workspace, withdrawn: gone, left: left === 0 ? undefined : left, off });
+  const more = {
+    ...present({ upTo, workspace, projectUpTo, withdrawn: gone, off }),
+    ...(left === 0 ? {} : { left }),
+  };
   const named = gone === undefined ? {} : { withdrawn: withdrawn.map((one) => ({ ...one })) };
   const content = { items: items.map((item) => ({ ...item })), ...named };
   return [draft("memory.carried", { count: items.length, tokens, ...more }, content)];

@@ -121,6 +121,8 @@ export const itemEvents = {
       upTo: Count.optional(),
       /** That workspace: another store has another log. */
       workspace: WorkspaceRef.optional(),
+      /** The position of its project's log up to which the session looked. Since 0.5. */
+      projectUpTo: Count.optional(),
       /** Entries carried before that no longer hold. */
       withdrawn: Count.optional(),
       /** Relevant entries that did not fit. */
@@ -143,7 +145,7 @@ export const itemEvents = {
       withdrawn: z.array(z.looseObject({ scope: Word, kind: Word, key: Key, why: Word })).optional(),
     }),
     summary: ({ count: entries, tokens, withdrawn = 0, off }, content) =>
-      off === true
+      off === true && entries === 0
         ? "Carries no memory"
         : `Loaded ${plural(entries, "memory entry", "memory entries")}` +
           ifGiven(tokens || undefined, (many) => `, about ${compact(many)} tokens`) +

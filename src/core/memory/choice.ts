@@ -36,7 +36,7 @@ export interface CarriedEntry {
 
 /** An entry that a session carried, and that no longer holds. */
 export interface WithdrawnEntry {
-  readonly scope: MemoryScope;
+  readonly scope: MemoryScope | "project";
   readonly kind: string;
   readonly key: string;
   /** `changed`: its new value did not fit. */

@@ -7,7 +7,6 @@ import { SkeinError } from "../../core/error.ts";
 import { isProjectId } from "../../core/ids.ts";
 import type { CarriedMemory } from "../../core/item/commands.ts";
 import { kindRank } from "../../core/item/kind.ts";
-import { inLine } from "../../core/handoff/text.ts";
 import { limit } from "../../core/limit.ts";
 import { memoryLine, type CarriedEntry } from "../../core/memory/choice.ts";
 import { present } from "../../core/present.ts";
@@ -15,11 +14,9 @@ import { joinRefusal } from "../../core/project/project.ts";
 import type { OpenOptions } from "../../core/session/commands.ts";
 import type { Deps } from "../deps.ts";
 import { findProject } from "../project/project-reader.ts";
-import { itemsOf, openingOf, type ProjectItem } from "../project/projects.ts";
+import { itemsOf, openingOf } from "../project/projects.ts";
+import { projectEntry } from "../context/project-news.ts";
 import { carriedFor, type CarryAsked } from "./memory-selection.ts";
-
-/** Of the reason of an item. */
-const reasonCharsMax = 300;
 
 /** The project that a session is opened in, with its texts before those of the session. */
 export async function projectStart(
@@ -50,35 +47,38 @@ export async function carriedInProject(
   deps: Deps,
   { project, ...asked }: CarryAsked & { readonly project: string | null | undefined },
 ): Promise<CarriedMemory | null> {
-  const own = await projectEntries(deps, project);
+  const { items: own, upTo: projectUpTo } = await projectEntries(deps, project);
   const carried = await carriedFor(deps, asked);
   if (own.length === 0) return carried;
   const tokens = own.reduce((sum, entry) => sum + roughTokens(memoryLine(entry)), 0);
-  return { ...carried, items: [...own, ...(carried?.items ?? [])], tokens: tokens + (carried?.tokens ?? 0) };
+  return {
+    ...carried,
+    projectUpTo,
+    items: [...own, ...(carried?.items ?? [])],
+    tokens: tokens + (carried?.tokens ?? 0),
+  };
 }
 
 /** The items that fit, the most important kinds first, the newest first in each. */
-async function projectEntries(deps: Deps, project: string | null | undefined): Promise<CarriedEntry[]> {
-  if (project === null || project === undefined || !isProjectId(project)) return [];
-  if ((await deps.store.head(project)) === undefined) return [];
-  const { state } = await deps.projects.read(project);
+async function projectEntries(
+  deps: Deps,
+  project: string | null | undefined,
+): Promise<{ readonly items: readonly CarriedEntry[]; readonly upTo: number }> {
+  const none = { items: [], upTo: 0 };
+  if (project === null || project === undefined || !isProjectId(project)) return none;
+  if ((await deps.store.head(project)) === undefined) return none;
+  const { state, seq: upTo } = await deps.projects.read(project);
   const items = (await itemsOf(deps, project, state)).filter(({ erased }) => !erased);
   const entries: CarriedEntry[] = [];
   let left: number = limit.projectTokensMax;
   for (const item of items.toSorted(
     (a, b) => kindRank(a.kind, a.status) - kindRank(b.kind, b.status) || b.seq - a.seq,
   )) {
-    const entry = entryOf(item);
+    const entry = projectEntry(item);
     const tokens = roughTokens(memoryLine(entry));
     if (tokens > left) continue;
     left -= tokens;
     entries.push(entry);
   }
-  return entries;
+  return { items: entries, upTo };
 }
-
-const entryOf = ({ kind, key, value, status, because }: ProjectItem): CarriedEntry => {
-  const state = status === null ? "" : `, ${status}`;
-  const reason = because === null ? "" : `, because ${inLine(because, reasonCharsMax)}`;
-  return { scope: "project", kind, key, value, why: `the project's${state}${reason}` };
-};

@@ -8,10 +8,13 @@ import type { SessionId } from "../../core/ids.ts";
 import type { CarriedMemory } from "../../core/item/commands.ts";
 import { memoryLine } from "../../core/memory/choice.ts";
 import { roughTokens } from "../../core/context/token-count.ts";
+import { present } from "../../core/present.ts";
 import type { State } from "../../core/state.ts";
 import type { ConsumedInputs } from "../../core/turn/commands.ts";
 import type { Deps } from "../deps.ts";
 import { memoryAccess, memoryNews, roomOf } from "./memory-news.ts";
+import { readOne } from "../read/event-cache.ts";
+import { projectNews } from "./project-news.ts";
 import { retrieve, type RetrievedBody } from "./retrieve.ts";
 
 export interface BringInOptions {
@@ -39,7 +42,9 @@ export async function bringIn(
   const recorded = isSteering ? null : (deps.recordedNews?.(state) ?? null);
   const roomBeside = (beside: CarriedMemory | null) => async (): Promise<number> =>
     access === null ? 0 : (await roomOf(deps, session, state, { access, planning })) - (beside?.tokens ?? 0);
-  const news = looks ? await memoryNews(deps, session, state, { access, planning }) : recorded;
+  const ofMemory = looks ? await memoryNews(deps, session, state, { access, planning }) : recorded;
+  const ofProject = isSteering ? null : await projectNews(deps, session, state);
+  const news = await besideProject(deps, session, state, { ofMemory, ofProject, access });
   const memory = access === null ? null : { access, news, room: roomBeside(news) };
   const found = await retrieve(deps, session, state, { inputs, settings, windowTokens, memory });
   if (found === null) return news === null ? {} : { carried: news };
@@ -50,10 +55,60 @@ export async function bringIn(
     one.seq === 0 ? { ...one, number: (one.number ?? 1) + before.length } : one,
   );
   const tokens = found.carried.reduce((sum, item) => sum + roughTokens(`${memoryLine(item)}\n`), 0);
-  const looked = { upTo: (looks ? access.upTo : access?.last.upTo) ?? 0, workspace: deps.store.workspace };
+  const earlier = await lastCarried(deps, session, state);
+  const looked = {
+    ...present({ projectUpTo: earlier.projectUpTo }),
+    upTo: (looks ? access.upTo : access?.last.upTo) ?? 0,
+    workspace: deps.store.workspace,
+  };
   const items = [...before, ...found.carried];
   return {
     carried: { ...looked, ...news, items, tokens: tokens + (news?.tokens ?? 0) },
     retrieved: { ...found.body, entries },
   };
+}
+
+/** Both in one record, which also keeps how far each was looked at. */
+async function besideProject(
+  deps: Deps,
+  session: SessionId,
+  state: State,
+  found: {
+    readonly ofMemory: CarriedMemory | null;
+    readonly ofProject: CarriedMemory | null;
+    readonly access: Awaited<ReturnType<typeof memoryAccess>>;
+  },
+): Promise<CarriedMemory | null> {
+  const { ofMemory, ofProject, access } = found;
+  if (ofMemory === null && ofProject === null) return null;
+  if (deps.recordedNews !== undefined) return ofMemory;
+  const before = await lastCarried(deps, session, state);
+  const { upTo, workspace, projectUpTo, off } = before;
+  const kept = access === null ? present({ upTo, workspace, off }) : {};
+  const looked = access === null ? kept : { upTo: access.last.upTo, workspace: deps.store.workspace };
+  const items = [...(ofProject?.items ?? []), ...(ofMemory?.items ?? [])];
+  const withdrawn = [...(ofProject?.withdrawn ?? []), ...(ofMemory?.withdrawn ?? [])];
+  return {
+    ...present({ projectUpTo }),
+    ...looked,
+    ...ofProject,
+    ...ofMemory,
+    items,
+    withdrawn,
+    tokens: (ofProject?.tokens ?? 0) + (ofMemory?.tokens ?? 0),
+    left: (ofProject?.left ?? 0) + (ofMemory?.left ?? 0),
+  };
+}
+
+/** How far the session has looked, by the newest record of what it carries. */
+async function lastCarried(
+  deps: Deps,
+  session: SessionId,
+  { mind }: State,
+): Promise<Pick<CarriedMemory, "upTo" | "workspace" | "projectUpTo" | "off">> {
+  const seq = mind.memory.at(-1)?.seq;
+  const event = seq === undefined ? undefined : await readOne(deps, session, seq);
+  if (event?.type !== "memory.carried") return {};
+  const { upTo, workspace, projectUpTo, off } = event.body;
+  return present({ upTo, workspace, projectUpTo, off: off === true ? (true as const) : undefined });
 }

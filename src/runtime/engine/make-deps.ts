@@ -61,6 +61,7 @@ const newEngineState = (): EngineState => ({
   memoryRules: makeCache(500),
   carryRules: makeCache(500),
   memoryLooks: makeCache(2_000),
+  projectLooks: makeCache(2_000),
   carriedNames: makeCache(200),
   turnOrigins: makeCache(500),
   spread: null,

@@ -36,7 +36,7 @@ export class ProjectCalls {
     return (await import("../project/projects.ts")).showProject(this.#deps, idOrEnding);
   }
 
-  /** Sets an item of the project: every session that is opened in it later starts with it. */
+  /** Sets an item of the project: its open sessions get it at their next turn, later ones start with it. */
   async recordInProject(project: string, options: ProjectRecordOptions): Promise<ProjectSummary> {
     return (await import("../project/projects.ts")).recordInProject(this.#deps, project, options);
   }

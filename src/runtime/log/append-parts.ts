@@ -10,7 +10,7 @@ export interface AppendExtras {
   readonly actor: string;
   readonly beside?: WorkspaceEffects | null;
   /** Records in other logs: refunds to paying sessions, the place in a project. */
-  readonly refunds?: readonly Part[];
+  readonly otherLogs?: readonly Part[];
 }
 
 interface Place {
@@ -23,11 +23,11 @@ export function assembleAppend(
   place: Place,
   part: Part,
   { blobs }: SealedDrafts,
-  { refunds = [], beside, actor }: AppendExtras,
+  { otherLogs = [], beside, actor }: AppendExtras,
 ): { readonly parts: readonly Part[]; readonly blobs: SealedDrafts["blobs"] } {
-  if (refunds.length === 0 && (beside ?? null) === null) return { parts: [part], blobs };
+  if (otherLogs.length === 0 && (beside ?? null) === null) return { parts: [part], blobs };
   const share = shareOf(place, beside, actor);
-  return { parts: [part, ...refunds, ...share.parts], blobs: [...blobs, ...share.blobs] };
+  return { parts: [part, ...otherLogs, ...share.parts], blobs: [...blobs, ...share.blobs] };
 }
 
 /** The workspace's part of a change, if it has one. */

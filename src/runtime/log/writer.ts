@@ -142,7 +142,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 type WriteOptions = ChangeOptions &
   Pick<Part, "expect" | "parent"> &
-  Pick<AppendExtras, "beside" | "refunds">;
+  Pick<AppendExtras, "beside" | "otherLogs">;
 
 export interface WriterOptions {
   readonly tenant: string;
@@ -216,7 +216,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
         known = newer;
         continue;
       }
-      const writing = writeBeside(session, known, decision, { ...options, refunds });
+      const writing = writeBeside(session, known, decision, { ...options, otherLogs: refunds });
       const written = await (options.key === undefined ? writing : orExisting(writing, before));
       if (written !== null) return written;
       known = await refresh(session);
@@ -263,7 +263,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     session: SessionId,
     known: KnownState,
     sealed: SealedDrafts,
-    options: ChangeOptions & { readonly refunds: readonly Part[] },
+    options: ChangeOptions & { readonly otherLogs: readonly Part[] },
   ): Promise<Change | null> {
     const { state } = known;
     const also = options.also ?? always;
@@ -304,7 +304,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     const written = await write(session, unread(state), decision, {
       ...options,
       expect: "absent",
-      ...(joins.length === 0 ? {} : { refunds: keyedParts(world, joins) }),
+      ...(joins.length === 0 ? {} : { otherLogs: keyedParts(world, joins) }),
       ...(parent && { parent }),
     });
     if (written === null) throw new SkeinError("conflict", `${session} exists already`);

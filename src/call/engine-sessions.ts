@@ -14,7 +14,7 @@ export const engineSessions = {
     title: "New session",
     summary:
       "Begins a session, with its objective and what it starts with. These options need the scope operate: " +
-      "bind (except of tools), files, rules that allow, triggers that watch files.",
+      "bind (except of tools), files, rules that allow, triggers that watch files, accept.",
     path: "/v1/sessions",
     params: field.openFields,
     answer: answer.Successor,

@@ -13,12 +13,13 @@ import {
 } from "../core/schema.ts";
 import * as z from "zod";
 import { once } from "../core/cache.ts";
+import { AcceptCheck, CheckName } from "../core/check/check.ts";
 import { namePattern } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { isStorableUsd, storableUsdHint } from "../core/text/money.ts";
 import { missedRules, triggerSchemas } from "../core/trigger/trigger.ts";
 
-export { AgentName, Evidence, ItemKind, ItemStatus, Key, ModelName, Reason, Seq };
+export { AgentName, CheckName, Evidence, ItemKind, ItemStatus, Key, ModelName, Reason, Seq };
 
 /** A session's id, or a unique suffix. */
 export const SessionName = z.string().regex(namePattern, "expected a session id or a unique suffix of one");
@@ -146,6 +147,21 @@ const After = once(() =>
   ]),
 );
 
+/** Accept checks: texts, as in plans, or objects. */
+export const Checks = once(() =>
+  z
+    .array(
+      z.union([
+        z
+          .string()
+          .min(1)
+          .max(limit.acceptCharsMax + 300),
+        AcceptCheck(),
+      ]),
+    )
+    .max(limit.acceptsMax),
+);
+
 /** What a session starts with. `objective` may be left out with `from`. */
 export const openFields = once(() => ({
   objective: Objective.describe(
@@ -189,6 +205,9 @@ export const openFields = once(() => ({
     .exactOptional(),
   wake: z.array(Wake()).max(limit.triggersMax).describe("triggers that wake it").exactOptional(),
   after: After().describe("sessions that must end before it starts").exactOptional(),
+  accept: Checks()
+    .describe("what must pass before it can be closed as completed, such as command: npm test")
+    .exactOptional(),
 }));
 
 /** A text, or blocks of text, images and files; bytes are uploaded first, and named by their hash. */

@@ -12,6 +12,7 @@ import { engineTranscripts } from "./engine-transcripts.ts";
 import { engineWorkspace } from "./engine-workspace.ts";
 import type { Operation } from "./operation.ts";
 import { sessionBranches } from "./session-branch.ts";
+import { sessionChecks } from "./session-checks.ts";
 import { sessionInput } from "./session-input.ts";
 import { sessionKnowledge } from "./session-knowledge.ts";
 import { sessionLifecycle } from "./session-lifecycle.ts";
@@ -32,6 +33,7 @@ export const operations = {
   ...sessionBranches,
   ...sessionLifecycle,
   ...sessionStanding,
+  ...sessionChecks,
 };
 
 /** `engine.open`, `session.fork`: the handle, and the library's name. */

@@ -17,6 +17,7 @@ import { budgetEvents } from "./budget/events.ts";
 import { governEvents } from "./govern/events.ts";
 import { historyEvents } from "./history/events.ts";
 import { proxyEvents } from "./proxy/events.ts";
+import { checkEvents } from "./check/events.ts";
 import { projectEvents, projectListEvents } from "./project/events.ts";
 import { workspaceEvents } from "./workspace/events.ts";
 
@@ -33,6 +34,7 @@ export const sessionSlices = {
   govern: governEvents,
   history: historyEvents,
   proxy: proxyEvents,
+  check: checkEvents,
 } satisfies Record<string, Record<string, CatalogEntry>>;
 
 export const sessionCatalog = {
@@ -47,6 +49,7 @@ export const sessionCatalog = {
   ...governEvents,
   ...historyEvents,
   ...proxyEvents,
+  ...checkEvents,
 } satisfies Record<string, CatalogEntry>;
 
 export const workspaceCatalog = { ...workspaceEvents, ...projectListEvents } satisfies Record<

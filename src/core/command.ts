@@ -1,6 +1,7 @@
 /** Commands: what callers request of a session. Each slice has a decision for each of its commands. */
 import type { BranchCommand } from "./branch/commands.ts";
 import type { BudgetCommand } from "./budget/commands.ts";
+import type { CheckCommand } from "./check/commands.ts";
 import type { Digest } from "./chain.ts";
 import type { GovernCommand } from "./govern/commands.ts";
 import type { HistoryCommand } from "./history/commands.ts";
@@ -32,7 +33,8 @@ export type Command =
   | BudgetCommand
   | GovernCommand
   | HistoryCommand
-  | ProxyCommand;
+  | ProxyCommand
+  | CheckCommand;
 
 export type CommandName = Command["do"];
 

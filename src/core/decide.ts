@@ -14,6 +14,7 @@ import { budgetDecisions } from "./budget/decide.ts";
 import { governDecisions } from "./govern/decide.ts";
 import { historyDecisions } from "./history/decide.ts";
 import { proxyDecisions } from "./proxy/decide.ts";
+import { checkDecisions } from "./check/decide.ts";
 import { refuse, type Decide, type Decision, type Decisions } from "./decision.ts";
 import type { State } from "./state.ts";
 
@@ -29,6 +30,7 @@ const decisions: Decisions<CommandName> = {
   ...governDecisions,
   ...historyDecisions,
   ...proxyDecisions,
+  ...checkDecisions,
 };
 
 export function decide(state: State, command: Command, facts: Facts): Decision {

@@ -14,6 +14,7 @@ import { budgetFolds } from "./budget/fold.ts";
 import { governFolds } from "./govern/fold.ts";
 import { historyFolds } from "./history/fold.ts";
 import { proxyFolds } from "./proxy/fold.ts";
+import { checkFolds } from "./check/fold.ts";
 import { worked, type Fold, type Folds, type Recall } from "./state-change.ts";
 import type { SessionEventType } from "./catalog.ts";
 import type { SessionLogEvent, Understood } from "./event.ts";
@@ -32,6 +33,7 @@ const folds: Folds<SessionEventType> = {
   ...governFolds,
   ...historyFolds,
   ...proxyFolds,
+  ...checkFolds,
 };
 
 export function fold(state: State, next: Understood, recall: Recall): State {

@@ -70,6 +70,13 @@ export const limit = {
   /** The timeout of a check, and the size of its output. */
   checkMs: 30_000,
   checkBytesMax: 1_048_576,
+  /** Accept checks of one session, each text of one, and the output that is kept. */
+  acceptsMax: 20,
+  acceptCharsMax: 4_000,
+  acceptOutputCharsMax: 16_384,
+  /** The time limit of a command that is an accept check: by default, and at most. */
+  acceptMsDefault: 600_000,
+  acceptMsMax: 1_800_000,
   /** Missed times that a trigger makes up for one by one; earlier ones are merged into one. */
   missedMax: 1_000,
   /** The body of one webhook call. */

@@ -169,6 +169,21 @@ export interface TriggerRef extends Ref {
   readonly origin?: { readonly session: string; readonly seq: number };
 }
 
+/** An accept check; its definition is in the content at `seq`. */
+export interface CheckState extends Ref {
+  readonly kind: "command" | "file" | "review" | "person";
+  /** Of its definition. */
+  readonly digest: string;
+  /** How often it has run. */
+  readonly tries: number;
+  /** What came of it since the last turn; null if it has not run since. */
+  readonly result: {
+    readonly status: "passed" | "failed" | "error";
+    readonly seq: number;
+    readonly commit?: string;
+  } | null;
+}
+
 /** The part of the state that no rewind touches. */
 export interface Standing {
   /** Empty before the first record. */
@@ -256,6 +271,8 @@ export interface Standing {
   readonly contracts: SortedMap<Ref>;
   readonly checkpoints: SortedMap<number>;
   readonly scores: SortedMap<{ readonly value: number; readonly seq: number }>;
+  /** What must have passed before the session is completed. A rewind makes their results stale. */
+  readonly checks: SortedMap<CheckState>;
   readonly erased: { readonly ranges: Ranges; readonly records: number; readonly bytes: number };
   /** The renderer of the last request; null where the next request may use another one. */
   readonly renderer: number | null;
@@ -392,6 +409,7 @@ export const emptyStanding: Standing = {
   contracts: SortedMap.empty(),
   checkpoints: SortedMap.empty(),
   scores: SortedMap.empty(),
+  checks: SortedMap.empty(),
   erased: { ranges: [], records: 0, bytes: 0 },
   renderer: null,
   plan: null,
@@ -475,6 +493,7 @@ const keyedInStanding = [
   "contracts",
   "checkpoints",
   "scores",
+  "checks",
 ] as const;
 
 export function parseSnapshot(text: string): State {

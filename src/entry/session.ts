@@ -6,6 +6,7 @@ export type { DiffItem, FieldChange, ItemChange } from "../core/branch/diff.ts";
 export type { ResolvedConflict } from "../core/branch/merge-summary.ts";
 export type { MergeResolution, MergeWrite } from "../core/branch/merge.ts";
 export type { BodyOf, ContentOf, EventType, SessionEventType, WorkspaceEventType } from "../core/catalog.ts";
+export type { AcceptCheck, CheckKind, CheckStatus } from "../core/check/check.ts";
 export type { TierName } from "../core/context/tiers.ts";
 export type { BroughtReason, PartKind, PartReason } from "../core/context/source.ts";
 export type { ZoneTokens } from "../core/context/zone.ts";
@@ -19,6 +20,7 @@ export type {
   ImportedUsage,
   OtherUsage,
   CallCounts,
+  CheckState,
   Inbox,
   ItemRef,
   Lease,
@@ -41,6 +43,7 @@ export type { MissedRule, WakeTrigger } from "../core/trigger/trigger.ts";
 export type { CountedUsage } from "../core/turn/commands.ts";
 export type { RolloverOptions } from "../runtime/branch/succession.ts";
 export type { CarriedPart, CarryOver } from "../runtime/branch/carry-over.ts";
+export type { CheckOptions, CheckReport, CheckRow } from "../runtime/check/session-checks.ts";
 export type { CancelTreeResult } from "../runtime/branch/children.ts";
 export type { FileDiff, FilesDiff } from "../runtime/branch/diff-files.ts";
 export type {

@@ -45,6 +45,9 @@ export const table: Readonly<Record<string, Row>> = {
     "a probe's large output is a blob": driven,
     "a program that drives a session can settle a call with a large output": driven,
   }),
+  "check/checks.test.ts": but({
+    "an agent's handle sets no checks": inside,
+  }),
   "turn/ask-calls.test.ts": but({
     "an ask of one step makes 4 appends, with two heads read between input and turn": inside,
     "a session with bindings opens and closes its tools under the lease": inside,

@@ -37,7 +37,9 @@ const design = {
     // Since 0.5: the context planner.
     "item.pinned item.unpinned context.planned context.retrieved zone.acted " +
     // Since 0.5: rollover.
-    "session.continued request.inherited input.forwarded",
+    "session.continued request.inherited input.forwarded " +
+    // Since 0.5: accept checks.
+    "checks.set check.ran",
   workspace:
     "agent.defined memory.promoted memory.forgotten policy.set session.deleted " +
     "token.issued token.revoked hook.set hook.removed hook.delivered hook.abandoned " +
@@ -161,6 +163,7 @@ const optionalFields = new Set(
     "answer.imported: model atMs usage costNanoUsd interrupted continues copied source",
     "call.imported: atMs source",
     "proxy.requested: estimatedTokens",
+    "check.ran: exitCode score commit by",
     "proxy.responded: finish firstByteMs",
     "proxy.failed: status usage unconfirmed ms",
   ].flatMap((line) => {

@@ -18,6 +18,8 @@ import { otherSession, samples } from "./samples.ts";
 const later: readonly string[] = [
   "message.delivered",
   "trigger.skipped",
+  "checks.set",
+  "check.ran",
   "source.imported",
   "input.imported",
   "answer.imported",

@@ -340,6 +340,8 @@ const freeTypes: readonly SessionEventType[] = [
   "hold.set",
   "hold.lifted",
   "score.recorded",
+  "checks.set",
+  "check.ran",
   "source.imported",
   "input.imported",
   "answer.imported",

@@ -32,7 +32,9 @@ const inStatus: Readonly<Record<SessionStatus, () => Given>> = {
 const opened = (): Given =>
   given()
     .and("item.recorded", { kind: "fact", key: "k" }, { value: 1 })
-    .and("resource.bound", { name: "b", kind: "file", mode: "read" }, {});
+    .and("resource.bound", { name: "b", kind: "file", mode: "read" }, {})
+    .and("checks.set", { checks: [{ name: "c", kind: "file", digest: "c".repeat(64) }] }, { checks: [] })
+    .and("check.ran", { check: "c", digest: "c".repeat(64), status: "passed", try: 1, ms: 1 });
 
 /** Every command that the table rules on. */
 const commands: Readonly<Record<LifecycleCommand, readonly Command[]>> = {
@@ -53,6 +55,7 @@ const commands: Readonly<Record<LifecycleCommand, readonly Command[]>> = {
     },
   ],
   cancel: [{ do: "cancel" }],
+  check: [{ do: "check", check: "c", digest: "c".repeat(64), status: "passed", ms: 1 }],
   reopen: [{ do: "reopen" }],
   archive: [{ do: "archive" }],
   rewind: [{ do: "rewind", earlier: given().state }],
@@ -116,6 +119,7 @@ const told: Readonly<Record<LifecycleCommand, string>> = {
   close: "open suspended sleeping → closed",
   continue: "open running suspended sleeping → closed",
   cancel: "open running suspended sleeping → closed",
+  check: "open suspended sleeping",
   reopen: "closed archived → open",
   archive: "closed → archived",
   rewind: "open suspended sleeping → open",
@@ -196,7 +200,7 @@ test("a session that is put to sleep in a turn sleeps when the turn ends", () =>
 });
 
 test("a sleeping session says why; one that is put to sleep in a turn has no reason yet", () => {
-  assert.deepEqual(inStatus.sleeping().state.standing.why, { by: "sleep", seq: 4 });
+  assert.deepEqual(inStatus.sleeping().state.standing.why, { by: "sleep", seq: 6 });
   assert.equal(inStatus.running().when({ do: "sleep" }).state.standing.why, null);
 });
 

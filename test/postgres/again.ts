@@ -71,6 +71,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/branch/bootstrap.test.ts": ofFiles,
   "runtime/transfer/bundle.test.ts": "takes long, and brings sessions in as move.test.ts does",
   "runtime/govern/canary.test.ts": ofSqlite,
+  "runtime/check/checks.test.ts": 2,
   "runtime/branch/children.test.ts": 3,
   "runtime/branch/clear.test.ts": 3,
   "runtime/branch/rollover.test.ts": 4,

@@ -17,7 +17,7 @@ const forbidden = [
   /^node_modules\/(?!zod\/|@cfworker\/json-schema\/)/,
 ];
 /** Modules of ours: 300, since inputs follow a session to where it went on. More raises it here. */
-const ownMax = 310;
+const ownMax = 315;
 
 interface Loaded {
   readonly ms: number;

@@ -69,6 +69,14 @@ export const rooms: Readonly<Record<string, Room>> = {
       branch: "a session tool opens and forks children",
     },
   },
+  check: {
+    may: {
+      read: "a check is run on a state, with its bindings",
+      log: "results are records",
+      branch: "a review is a child session that reads the handoff",
+      turn: "no turn begins while a check holds the lease",
+    },
+  },
   transfer: {
     may: {
       read: "a bundle is a log as it was read",
@@ -106,7 +114,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   engine: {
     may: Object.fromEntries(
-      "read log workspace project govern message context branch trigger turn transfer replay worker"
+      "read log workspace project govern message context branch trigger turn check transfer replay worker"
         .split(" ")
         .map((room) => [room, "the handles call every room"]),
     ),

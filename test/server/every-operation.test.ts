@@ -188,6 +188,8 @@ async function living({ on, open, place }: Caller, id: string): Promise<string> 
   await on(asks, "answer", { allow: true }).catch((error: Error) => assert.match(error.message, /^409/));
   await on(asks, "cancel", { tree: true });
   await on(asks, "reopen");
+  await on(asks, "setChecks", { checks: ["person: Is it right?"] });
+  await on(asks, "check", { pass: "person", because: "seen" });
   await on(asks, "close", { outcome: "completed" });
   await on(asks, "archive");
   const { session: next } = (await on(id, "clear", { handoff: true })) as { session: string };

@@ -57,6 +57,8 @@ const asks: Readonly<Partial<Record<OperationId, Asked>>> = {
   "session.archive": { before: (session) => session.close() },
   "session.cancel": same({ tree: true }),
   "session.close": {},
+  "session.setChecks": { params: (number) => ({ checks: [`file (f${number}): a`] }) },
+  "session.check": { ...same({ pass: "person" }), before: (session) => session.setChecks(["person: ok?"]) },
   "session.sleep": {},
   "session.rename": { params: (number) => ({ name: `n${number}` }) },
   "session.label": { params: (number) => ({ set: { a: `${number}` } }) },

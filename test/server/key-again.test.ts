@@ -15,6 +15,7 @@ import { compacted, talked } from "./talk.ts";
 import { fine, served, type Answered, type Given, type Served } from "./served.ts";
 import { saveApproval } from "./saved-approval.ts";
 import { ofMemoryQueue } from "./key-again-memory.ts";
+import { ofChecks } from "./key-again-checks.ts";
 import { ofProjects } from "./key-again-projects.ts";
 
 interface Row {
@@ -256,6 +257,7 @@ const ofSession: Partial<Record<OperationId, readonly Row[]>> = {
     },
   ],
   "session.close": [changed()],
+  ...ofChecks,
   "session.sleep": [changed()],
   "session.rename": [changed({ name: "n" })],
   "session.label": [changed({ set: { a: "1" } })],

@@ -164,7 +164,7 @@ const wordsFor: Readonly<Record<string, string>> = {
   "hold --lift": "lift",
   search: "find grep",
   query: "sql",
-  verify: "check fsck",
+  verify: "fsck",
   scan: "secrets leaks",
   policy: "policies",
   hooks: "hook webhooks",

@@ -6,6 +6,7 @@ import { accessActions, accessPlain } from "./access.ts";
 import { agentActions, agentPlain } from "./agents.ts";
 import { answerPlain } from "./answer.ts";
 import { branchPlain } from "./branch.ts";
+import { checkPlain } from "./checks.ts";
 import { contextPlain } from "./context.ts";
 import { erasePlain } from "./erase.ts";
 import { memoryActions, memoryPlain } from "./memory.ts";
@@ -21,6 +22,7 @@ export const presentations: ReadonlyMap<OperationId, AnyPresentation> = new Map(
   ...accessPlain,
   ...agentPlain,
   ...branchPlain,
+  ...checkPlain,
   ...contextPlain,
   ...memoryPlain,
   ...memoryQueuePlain,

@@ -1,4 +1,5 @@
 /** Folds of branches: forks, rewinds, checkpoints, merges, handoffs. */
+import { staleChecks } from "../check/check.ts";
 import type { branchEvents } from "./events.ts";
 import { settleCall } from "../budget/fold.ts";
 import * as range from "../range.ts";
@@ -46,6 +47,7 @@ export const branchFolds: Folds<keyof typeof branchEvents> = {
     const requeued = !body.requeued || ranges.length === 0 ? inbox : waitAgain(inbox, ranges, fromSeq);
     const standing = {
       ...state.standing,
+      checks: staleChecks(state.standing.checks),
       inbox: requeued,
       status: "open",
       why: null,

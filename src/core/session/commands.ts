@@ -1,5 +1,7 @@
 /** Commands on a session: its life, its lease, where it lives and what it starts with. */
 import type { MergeWrite } from "../branch/merge.ts";
+import type { AcceptCheck } from "../check/check.ts";
+import type { DigestedCheck } from "../check/commands.ts";
 import type { Budget, Refund } from "../budget/commands.ts";
 import type { CommandOf } from "../command.ts";
 import type { CarriedMemory } from "../item/commands.ts";
@@ -64,6 +66,8 @@ export interface OpenOptions {
   readonly memory?: boolean;
   /** Its initial triggers. */
   readonly wake?: readonly WakeTrigger[];
+  /** What must pass before it can be closed as completed: checks, or their texts ("command: npm test"). */
+  readonly accept?: readonly (AcceptCheck | string)[];
   /** Sessions to wait for: it sleeps until all of them have ended, and then gets their results. */
   readonly after?: readonly string[] | SessionDependency;
 }
@@ -140,7 +144,9 @@ export type SessionCommand =
       readonly firstInput?: string;
       /** What it takes over from the session before it, in the append that closes that one. */
       readonly takes?: Succession;
-    } & Omit<OpenOptions, "wake" | "after">)
+      /** Its `accept`, named and with digests. */
+      readonly checks?: readonly DigestedCheck[];
+    } & Omit<OpenOptions, "wake" | "after" | "accept">)
   /** The work goes on in another session, in the append that opens that one. */
   | {
       readonly do: "continue";

@@ -15,6 +15,7 @@ import {
 import { present } from "../present.ts";
 import { stillForReview, suspendForReview } from "../govern/review.ts";
 import { carriedDrafts } from "../item/decide.ts";
+import { checksDraft, notAccepted, tooMany } from "../check/decide.ts";
 import { limit } from "../limit.ts";
 import type { LoadedDocument, Pin, SessionCommand } from "./commands.ts";
 import { mayIn } from "./lifecycle.ts";
@@ -92,6 +93,7 @@ export const sessionDecisions: Decisions<SessionCommand["do"]> = {
   ...successionDecisions,
   close: (state, { outcome = "completed", reason, returned }, { digest }) =>
     forbidden(state, "close", "be closed") ??
+    (outcome === "completed" ? notAccepted(state, "close") : null) ??
     accept(
       ...endTurn(state, digest, "cancelled"),
       draft("session.closed", { outcome }, because(reason)),
@@ -215,6 +217,8 @@ function openNow(command: CommandOf<"open">): Decision {
     return refuse("invalid", `permissions: expected at most ${limit.permissionsMax} per session`);
   if (triggers.length > limit.triggersMax)
     return refuse("invalid", `wake: expected at most ${limit.triggersMax} triggers per session`);
+  const refusal = tooMany(command.checks ?? []);
+  if (refusal !== null) return refusal;
   const { parent, depth, closesWhenDone, got, sleeps, payer = parent?.session ?? "" } = command;
   const limits = budget === undefined ? command.limits : amountsOf(budget);
   const born = { parent, depth, closesWhenDone };
@@ -232,6 +236,7 @@ function openNow(command: CommandOf<"open">): Decision {
     ...carriedDrafts(carried),
     ...bind.map((one) => boundDraft(one)),
     ...grant.map((one) => grantDraft(one)),
+    ...(command.checks === undefined || command.checks.length === 0 ? [] : [checksDraft(command.checks)]),
     ...(limits === undefined ? [] : [draft("budget.set", { limits })]),
     ...gotDrafts(payer, got),
     ...triggers.map(triggerDraft),

@@ -33,6 +33,8 @@ export const lifecycle = {
   /** To a successor, in the append that opens it. From a running session: only under its lease. */
   continue: { from: live, to: "closed" },
   cancel: { from: live, to: "closed" },
+  /** Accept checks run, or a person decides one. */
+  check: { from: ["open", "suspended", "sleeping"], to: null },
   reopen: { from: ["closed", "archived"], to: "open" },
   archive: { from: ["closed"], to: "archived" },
   rewind: { from: ["open", "suspended", "sleeping"], to: "open" },

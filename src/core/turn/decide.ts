@@ -217,6 +217,8 @@ const unpriced = (state: State, model: string): readonly DraftEvent[] => [
 function isDone({ standing }: State, outcome: string): boolean {
   const { closesWhenDone, status, sleep, inbox, requests, triggers } = standing;
   if (!closesWhenDone || outcome === "interrupted" || status !== "running") return false;
+  // They run between turns, so none has passed since this one.
+  if (standing.checks.size > 0 && outcome === "completed") return false;
   if (sleep !== null || inbox.waiting.length > 0 || requests.size > 0) return false;
   return [...triggers.values()].every(
     ({ kind, lastCause, nextMs }) =>

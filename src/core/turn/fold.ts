@@ -1,4 +1,5 @@
 /** Folds of a turn: inputs, model calls, the context window. */
+import { staleChecks } from "../check/check.ts";
 import { loseOpenCall, settleCall } from "../budget/fold.ts";
 import { withAnswer } from "../context/latency.ts";
 import { crossingAfter } from "../context/zone-policy.ts";
@@ -20,6 +21,7 @@ export const turnFolds: Folds<keyof typeof turnEvents> = {
       interrupted: false,
     };
     const next = stand(state, {
+      checks: staleChecks(state.standing.checks),
       status: "running",
       why: null,
       turn: { number: lastTurn, ...begun },

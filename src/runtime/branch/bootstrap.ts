@@ -19,6 +19,7 @@ import type { Amounts } from "../../core/state.ts";
 import type { WakeTrigger } from "../../core/trigger/trigger.ts";
 import { showAgent } from "../workspace/agents.ts";
 import { checkBound, safeText } from "../log/redact.ts";
+import { prepareChecks } from "./accepted.ts";
 import { noMemory } from "./memory-selection.ts";
 import { carriedInProject, projectStart } from "./project-start.ts";
 import type { Deps } from "../deps.ts";
@@ -42,7 +43,7 @@ export const prepareOpening = async (deps: Deps, options: OpenOptions): Promise<
 
 /** The same, with the list of what carries over from the earlier session. */
 export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<PreparedSession> {
-  const { files = [], handoffs = [], wake = [], after, ...rest } = options;
+  const { files = [], handoffs = [], wake = [], after, accept, ...rest } = options;
   const carried = options.from === undefined ? null : await carryOn(deps, options.from, options.objective);
   const { objective = options.objective ?? "", from, handoff, taken } = carried ?? {};
   const inProject = await projectStart(deps, options);
@@ -83,6 +84,9 @@ export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<
     ...(pinned === null ? {} : { pin: pinned }),
     ...(documents.length === 0 ? {} : { documents: distinct(documents) }),
     ...(remembered === null ? {} : { carried: remembered }),
+    ...present({
+      checks: accept === undefined ? carried?.checks : prepareChecks(deps, accept, "open: accept"),
+    }),
     ...(await awaited(deps, wake, after, bind)),
   };
   return { opening, carriedOver: before?.carriedOver ?? null };

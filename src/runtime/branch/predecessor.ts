@@ -13,6 +13,8 @@ import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
 import { assertReviewed } from "../govern/review.ts";
 import { readRules } from "../govern/rules.ts";
+import type { DigestedCheck } from "../../core/check/commands.ts";
+import { inheritedChecks } from "./accepted.ts";
 import { handoffDocument } from "./handoff.ts";
 import { stateNow } from "../read/state-now.ts";
 
@@ -109,6 +111,8 @@ export interface CarriedOn {
   readonly objective: string;
   readonly taken: TakenOver;
   readonly handoff: LoadedDocument;
+  /** Its accept checks hold for the next session too. */
+  readonly checks: readonly DigestedCheck[];
 }
 
 /**
@@ -126,5 +130,6 @@ export async function carryOn(
   assertReviewed(from, state);
   const objectiveText = await objectiveFor(store, from, state, objective);
   const taken = await takeOver(store, from, state);
-  return { from, objective: objectiveText, taken, handoff: await handoffDocument(deps, from) };
+  const checks = await inheritedChecks(store, from, state);
+  return { from, objective: objectiveText, taken, checks, handoff: await handoffDocument(deps, from) };
 }

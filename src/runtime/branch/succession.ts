@@ -36,6 +36,7 @@ import {
 import { handoffAt } from "./handoff.ts";
 import { hasNoMemory, noMemory } from "./memory-selection.ts";
 import { nameOf, objectiveFor, takenNames, takeOver } from "./predecessor.ts";
+import { inheritedChecks } from "./accepted.ts";
 import { carriedInProject } from "./project-start.ts";
 import { takesFrom } from "./takes.ts";
 
@@ -220,6 +221,7 @@ async function opening(
     bind,
     ...rest,
     ...present({ pin, name }),
+    checks: await inheritedChecks(store, session, state),
     ...(documents.length === 0 ? {} : { documents }),
     ...(carried === null ? {} : { carried }),
     ...(triggers.settings.length === 0 ? {} : { triggers: triggers.settings }),

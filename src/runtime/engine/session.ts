@@ -50,7 +50,7 @@ import { headOf, positionIn, resolvePlace } from "../read/position.ts";
 import { checkBound } from "../log/redact.ts";
 import type { RewindOptions, RewindResult } from "../branch/rewind-files.ts";
 import type { RunResult, RunOptions } from "../turn/runner.ts";
-import { SessionMessages } from "./session-messages.ts";
+import { SessionChecks } from "./check-calls.ts";
 import { SessionView } from "./view.ts";
 import type { Build, Change, ChangeOptions } from "../log/writer.ts";
 import { isFree } from "../read/lease-status.ts";
@@ -68,7 +68,7 @@ interface Because {
  *   for await (const update of session.ask("list files")) console.log(update.type);
  *   const { status } = await session.state();
  */
-export class Session extends SessionMessages {
+export class Session extends SessionChecks {
   readonly #deps: Deps;
 
   /** For a handle from `open` with `from`, or `clear`: what carried over and what did not. */

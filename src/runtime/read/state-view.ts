@@ -91,6 +91,13 @@ export interface StateView {
   readonly checkpoints: Readonly<Record<string, number>>;
   /** The last of each name, and its position. */
   readonly scores: Readonly<Record<string, { readonly value: number; readonly seq: number }>>;
+  /** What must pass before it can be closed as completed; `waiting`: not since the last turn. */
+  readonly checks: readonly {
+    readonly check: string;
+    readonly kind: string;
+    readonly status: string;
+    readonly tries: number;
+  }[];
   readonly zone: string;
   /** Why: thresholds and signals. */
   readonly zoneCauses: readonly string[];
@@ -170,6 +177,9 @@ export async function viewState(deps: Deps, session: SessionId, state: State): P
     imported: state.standing.imported,
     checkpoints: Object.fromEntries(standing.checkpoints.entries()),
     scores: Object.fromEntries(standing.scores.entries()),
+    checks: [...standing.checks.entries()].map(([check, { kind, tries, result }]) => {
+      return { check, kind, status: result?.status ?? "waiting", tries };
+    }),
     zone,
     zoneCauses: standing.zoneCauses,
     zoneActions: standing.zoneCrossing?.done ?? [],

@@ -13,6 +13,7 @@ export interface MachineParams {
   readonly bind?: readonly { readonly kind: string }[];
   readonly files?: readonly string[];
   readonly wake?: readonly { readonly kind: string }[];
+  readonly accept?: readonly unknown[];
 }
 
 /** The author of the program has decided about its tools. */
@@ -20,11 +21,15 @@ const harmlessKinds = ["tool"];
 /** These watch the machine. */
 const watchingKinds = ["file", "git"];
 
-export function needMachine(call: OperationCall, { bind = [], files = [], wake = [] }: MachineParams): void {
+export function needMachine(
+  call: OperationCall,
+  { bind = [], files = [], wake = [], accept }: MachineParams,
+): void {
   for (const { kind } of bind)
     if (!harmlessKinds.includes(kind)) need(call, "operate", `binding a resource of the kind "${kind}"`);
   for (const { kind } of wake)
     if (watchingKinds.includes(kind)) need(call, "operate", `a trigger of the kind "${kind}"`);
+  if (accept !== undefined) need(call, "operate", "setting accept checks");
   if (files.length > 0) need(call, "operate", "loading files of the server");
 }
 

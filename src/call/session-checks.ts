@@ -1,0 +1,113 @@
+/** Calls on accept checks: what must pass before a session can be closed as completed. */
+import * as z from "zod";
+import { checkKinds, checkStatuses } from "../core/check/check.ts";
+import { limit } from "../core/limit.ts";
+import * as answer from "./answer.ts";
+import * as field from "./field.ts";
+import { change } from "./operation.ts";
+
+const { AppendResult, Count, Flag, MaybeText, SessionId, Text } = answer;
+const group = "Lifecycle";
+
+export const sessionChecks = {
+  "session.check": change("session", "check", {
+    title: "Run the accept checks",
+    words: "accept verify proof done tests",
+    local: { signal: "client" },
+    scope: "operate",
+    summary:
+      "Runs the accept checks that have not run since the last turn, and reports all; or records a " +
+      "person's verdict. The session is completed only when all have passed.",
+    params: () => ({
+      only: z
+        .array(field.CheckName)
+        .min(1)
+        .max(limit.acceptsMax)
+        .describe("only this check, by name")
+        .exactOptional(),
+      again: z.boolean().describe("also those that have run since the last turn").exactOptional(),
+      commit: z
+        .string()
+        .regex(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/, "expected the full id of a commit")
+        .describe("the commit that the bound directory must be at, without changes")
+        .exactOptional(),
+      pass: field.CheckName.describe("a person's verdict: this check passed").exactOptional(),
+      fail: field.CheckName.describe("a person's verdict: this check failed").exactOptional(),
+      because: field.because,
+    }),
+    answer: () =>
+      z.looseObject({
+        passed: Flag,
+        seq: Count,
+        checks: z.array(
+          z.looseObject({
+            check: Text,
+            kind: z.enum(checkKinds),
+            status: z.enum([...checkStatuses, "waiting"]),
+            text: MaybeText,
+            tries: Count,
+            seq: Count.nullable(),
+            reason: MaybeText,
+            output: MaybeText,
+            exitCode: z.int().optional(),
+            score: z.number().optional(),
+            ms: Count.optional(),
+            commit: Text.optional(),
+            by: SessionId.optional(),
+          }),
+        ),
+      }),
+    verb: {
+      group,
+      line: "Run the accept checks of a session, or decide one as a person.",
+      flags: {
+        only: { value: "NAME" },
+        pass: { value: "NAME" },
+        fail: { value: "NAME" },
+        commit: { value: "ID" },
+      },
+      about: [
+        "A check that has run since the last turn does not run again, unless it could not run. Commands " +
+          "run in the bound shell, or else in a sandbox in the bound directory, and pass with exit code 0.",
+        "The exit code is 0 when all checks have passed, else 1.",
+      ],
+      examples: [
+        "skein check 4x8kz1  # run what has not run since the last turn",
+        'skein check 4x8kz1 --pass looks-right --because "seen it"  # a person decides',
+        "skein check 4x8kz1 --only tests --again  # one of them, once more",
+      ],
+    },
+  }),
+  "session.setChecks": change("session", "setChecks", {
+    title: "Set the accept checks",
+    words: "accept proof done",
+    scope: "operate",
+    asks: true,
+    summary:
+      "Sets what must pass before the session can be closed as completed. No agent, tool or session can do " +
+      "this.",
+    args: ["checks"],
+    params: () => ({
+      checks: field.Checks().describe("the checks; they replace those before"),
+      reason: field.reason,
+    }),
+    answer: AppendResult,
+    verb: {
+      name: "accept",
+      group,
+      line: "Set what must pass before a session can be closed as completed.",
+      args: [],
+      flags: { checks: { name: "check", type: "list", value: "CHECK" } },
+      done: "checks set",
+      about: [
+        'CHECK is "command: LINE", "file: PATH", "file: PATH contains TEXT", "review: RUBRIC" or "person: ' +
+          'QUESTION", with options in parentheses: command (NAME, within 5m, in BINDING), review (NAME, at ' +
+          "least 0.9, by AGENT). Without any, the session has no checks.",
+      ],
+      examples: [
+        'skein accept 4x8kz1 --check "command (tests): npm test" --check "file: CHANGELOG.md contains 0.5"',
+        "skein accept 4x8kz1  # none from now on",
+      ],
+    },
+  }),
+};

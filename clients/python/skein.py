@@ -250,6 +250,63 @@ class OpenAfter(_OpenAfter, total=False):
     give: Literal["handoff", "facts", "nothing"]
 
 
+class _CommandOpenAccept(TypedDict):
+    kind: Literal["command"]
+    # a command line; it passes with exit code 0
+    command: str
+
+
+_CommandOpenAcceptOptional = TypedDict("_CommandOpenAcceptOptional", {"in": "str"}, total=False)
+
+
+class CommandOpenAccept(_CommandOpenAccept, _CommandOpenAcceptOptional, total=False):
+    # its name; by default its kind, with a number
+    name: str
+    timeoutMs: int
+
+
+class _FileOpenAccept(TypedDict):
+    kind: Literal["file"]
+    # a file that must exist, in a bound directory
+    path: str
+
+
+_FileOpenAcceptOptional = TypedDict("_FileOpenAcceptOptional", {"in": "str"}, total=False)
+
+
+class FileOpenAccept(_FileOpenAccept, _FileOpenAcceptOptional, total=False):
+    # its name; by default its kind, with a number
+    name: str
+    # a text that it must hold
+    contains: str
+
+
+class _ReviewOpenAccept(TypedDict):
+    kind: Literal["review"]
+    # what another agent scores the work by, from 0 to 1
+    rubric: str
+
+
+class ReviewOpenAccept(_ReviewOpenAccept, total=False):
+    # its name; by default its kind, with a number
+    name: str
+    # the score that passes; by default 0.8
+    least: float
+    agent: str
+    model: str
+
+
+class _PersonOpenAccept(TypedDict):
+    kind: Literal["person"]
+    # what a person answers with pass or fail
+    question: str
+
+
+class PersonOpenAccept(_PersonOpenAccept, total=False):
+    # its name; by default its kind, with a number
+    name: str
+
+
 class SessionRowParent(TypedDict):
     session: str
     seq: int
@@ -709,6 +766,8 @@ class TriggerOpen(_TriggerOpen, _TriggerOpenOptional, total=False):
     wake: Sequence[Wake]
     # sessions that must end before it starts
     after: Union[Sequence[str], OpenAfter]
+    # what must pass before it can be closed as completed, such as command: npm test
+    accept: Sequence[Union[str, Union[CommandOpenAccept, FileOpenAccept, ReviewOpenAccept, PersonOpenAccept]]]
 
 
 class TriggerResultSpec(TypedDict):
@@ -743,6 +802,7 @@ class PlanTicket(_PlanTicket, total=False):
     agent: str
     labels: Mapping[str, str]
     budget: Budget
+    accept: Sequence[Union[CommandOpenAccept, FileOpenAccept, ReviewOpenAccept, PersonOpenAccept]]
     done: Literal[True]
 
 
@@ -1530,6 +1590,31 @@ class EraseResult(TypedDict):
     scrubbed: bool
 
 
+class _CheckResultCheck(TypedDict):
+    check: str
+    kind: Literal["command", "file", "review", "person"]
+    status: Literal["passed", "failed", "error", "waiting"]
+    text: Optional[str]
+    tries: int
+    seq: Optional[int]
+    reason: Optional[str]
+    output: Optional[str]
+
+
+class CheckResultCheck(_CheckResultCheck, total=False):
+    exitCode: int
+    score: float
+    ms: int
+    commit: str
+    by: str
+
+
+class CheckResult(TypedDict):
+    passed: bool
+    seq: int
+    checks: List[CheckResultCheck]
+
+
 class Me(TypedDict):
     actor: str
     tenant: str
@@ -1977,6 +2062,12 @@ _OPERATIONS: Dict[str, _Operation] = {
         takes="json",
     ),
     "session.erase": _Operation("POST", "/v1/sessions/{id}/erase",
+        takes="json",
+    ),
+    "session.check": _Operation("POST", "/v1/sessions/{id}/check",
+        takes="json",
+    ),
+    "session.setChecks": _Operation("POST", "/v1/sessions/{id}/set-checks",
         takes="json",
     ),
     "server.me": _Operation("GET", "/v1/me",
@@ -2998,11 +3089,12 @@ class Client(_ClientBase):
         memory: Optional[bool] = None,
         wake: Optional[Sequence[Wake]] = None,
         after: Optional[Union[Sequence[str], OpenAfter]] = None,
+        accept: Optional[Sequence[Union[str, Union[CommandOpenAccept, FileOpenAccept, ReviewOpenAccept, PersonOpenAccept]]]] = None,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Session:
         """Begins a session, with its objective and what it starts with. These options need the scope
-        operate: bind (except of tools), files, rules that allow, triggers that watch files.
+        operate: bind (except of tools), files, rules that allow, triggers that watch files, accept.
         """
         return self._made(self._call(
             "engine.open",
@@ -3026,6 +3118,7 @@ class Client(_ClientBase):
                 "memory": memory,
                 "wake": wake,
                 "after": after,
+                "accept": accept,
             },
             idempotency_key=idempotency_key,
             timeout=timeout,
@@ -5641,6 +5734,60 @@ class Session(_SessionBase):
             timeout=timeout,
         ))
 
+    def check(
+        self,
+        *,
+        only: Optional[Sequence[str]] = None,
+        again: Optional[bool] = None,
+        commit: Optional[str] = None,
+        pass_: Optional[str] = None,
+        fail: Optional[str] = None,
+        because: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> CheckResult:
+        """Runs the accept checks that have not run since the last turn, and reports all; or records a
+        person's verdict. The session is completed only when all have passed.
+        """
+        return cast("CheckResult", self._call(
+            "session.check",
+            {
+                "only": only,
+                "again": again,
+                "commit": commit,
+                "pass": pass_,
+                "fail": fail,
+                "because": because,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
+    def set_checks(
+        self,
+        checks: Sequence[Union[str, Union[CommandOpenAccept, FileOpenAccept, ReviewOpenAccept, PersonOpenAccept]]],
+        *,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> AppendResult:
+        """Sets what must pass before the session can be closed as completed. No agent, tool or session can
+        do this.
+        """
+        return cast("AppendResult", self._call(
+            "session.setChecks",
+            {
+                "checks": checks,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
 
 class _Threads:
     """A few daemon threads that run functions: the standard library has no HTTP client for asyncio."""
@@ -5959,11 +6106,12 @@ class AsyncClient(_AsyncClientBase):
         memory: Optional[bool] = None,
         wake: Optional[Sequence[Wake]] = None,
         after: Optional[Union[Sequence[str], OpenAfter]] = None,
+        accept: Optional[Sequence[Union[str, Union[CommandOpenAccept, FileOpenAccept, ReviewOpenAccept, PersonOpenAccept]]]] = None,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> AsyncSession:
         """Begins a session, with its objective and what it starts with. These options need the scope
-        operate: bind (except of tools), files, rules that allow, triggers that watch files.
+        operate: bind (except of tools), files, rules that allow, triggers that watch files, accept.
         """
         return self._made(await self._call(
             "engine.open",
@@ -5987,6 +6135,7 @@ class AsyncClient(_AsyncClientBase):
                 "memory": memory,
                 "wake": wake,
                 "after": after,
+                "accept": accept,
             },
             idempotency_key=idempotency_key,
             timeout=timeout,
@@ -8596,6 +8745,60 @@ class AsyncSession(_AsyncSessionBase):
                 "copies": copies,
                 "reason": reason,
                 "dryRun": dry_run,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
+    async def check(
+        self,
+        *,
+        only: Optional[Sequence[str]] = None,
+        again: Optional[bool] = None,
+        commit: Optional[str] = None,
+        pass_: Optional[str] = None,
+        fail: Optional[str] = None,
+        because: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> CheckResult:
+        """Runs the accept checks that have not run since the last turn, and reports all; or records a
+        person's verdict. The session is completed only when all have passed.
+        """
+        return cast("CheckResult", await self._call(
+            "session.check",
+            {
+                "only": only,
+                "again": again,
+                "commit": commit,
+                "pass": pass_,
+                "fail": fail,
+                "because": because,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
+    async def set_checks(
+        self,
+        checks: Sequence[Union[str, Union[CommandOpenAccept, FileOpenAccept, ReviewOpenAccept, PersonOpenAccept]]],
+        *,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> AppendResult:
+        """Sets what must pass before the session can be closed as completed. No agent, tool or session can
+        do this.
+        """
+        return cast("AppendResult", await self._call(
+            "session.setChecks",
+            {
+                "checks": checks,
+                "reason": reason,
             },
             idempotency_key=idempotency_key,
             if_match=if_match,

@@ -246,6 +246,7 @@ const Ticket = once(() =>
     agent: AgentName.exactOptional(),
     labels: z.record(z.string(), z.string()).exactOptional(),
     budget: Budget().exactOptional(),
+    accept: z.array(AcceptCheck()).max(limit.acceptsMax).exactOptional(),
     done: z.literal(true).exactOptional(),
     line: z.int().nonnegative(),
   }),

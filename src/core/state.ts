@@ -6,6 +6,7 @@
  * erasure, and the canonical form of the mind is the mind itself.
  */
 import type { Amounts as AmountsSchema } from "./schema.ts";
+import type { CheckState } from "./check/check.ts";
 import type { ItemKind, ItemStatus } from "./item/kind.ts";
 import type { TriggerKind } from "./trigger/events.ts";
 import type { Binding } from "./tool/commands.ts";
@@ -167,21 +168,6 @@ export interface TriggerRef extends Ref {
   readonly from: string | null;
   /** Where a session before this one had set it first. Its causes are counted by that position. */
   readonly origin?: { readonly session: string; readonly seq: number };
-}
-
-/** An accept check; its definition is in the content at `seq`. */
-export interface CheckState extends Ref {
-  readonly kind: "command" | "file" | "review" | "person";
-  /** Of its definition. */
-  readonly digest: string;
-  /** How often it has run. */
-  readonly tries: number;
-  /** What came of it since the last turn; null if it has not run since. */
-  readonly result: {
-    readonly status: "passed" | "failed" | "error";
-    readonly seq: number;
-    readonly commit?: string;
-  } | null;
 }
 
 /** The part of the state that no rewind touches. */

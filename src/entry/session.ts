@@ -6,7 +6,7 @@ export type { DiffItem, FieldChange, ItemChange } from "../core/branch/diff.ts";
 export type { ResolvedConflict } from "../core/branch/merge-summary.ts";
 export type { MergeResolution, MergeWrite } from "../core/branch/merge.ts";
 export type { BodyOf, ContentOf, EventType, SessionEventType, WorkspaceEventType } from "../core/catalog.ts";
-export type { AcceptCheck, CheckKind, CheckStatus } from "../core/check/check.ts";
+export type { AcceptCheck, CheckKind, CheckState, CheckStatus } from "../core/check/check.ts";
 export type { TierName } from "../core/context/tiers.ts";
 export type { BroughtReason, PartKind, PartReason } from "../core/context/source.ts";
 export type { ZoneTokens } from "../core/context/zone.ts";
@@ -20,7 +20,6 @@ export type {
   ImportedUsage,
   OtherUsage,
   CallCounts,
-  CheckState,
   Inbox,
   ItemRef,
   Lease,

@@ -337,3 +337,8 @@ export async function commitAll(world: World, directory: string, message: string
   await must(world, directory, [...who, "commit", "--quiet", "--message", message], what);
   return true;
 }
+
+/** The commit that is checked out. */
+export async function headCommit(world: World, directory: string): Promise<string> {
+  return (await must(world, directory, ["rev-parse", "--verify", "HEAD"], "reading the commit")).trim();
+}

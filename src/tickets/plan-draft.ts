@@ -1,4 +1,6 @@
 /** A ticket as written, and the rules for its id. */
+import type { AcceptCheck } from "../core/check/check.ts";
+import { parseCheck } from "../core/check/text.ts";
 import type { Budget } from "../core/budget/commands.ts";
 import { SkeinError } from "../core/error.ts";
 import { limit } from "../core/limit.ts";
@@ -16,6 +18,8 @@ export interface Ticket {
   readonly labels?: Readonly<Record<string, string>>;
   /** Replaces the plan's budget. */
   readonly budget?: Budget;
+  /** What must pass before it is done: the plan's checks, and its own. */
+  readonly accept?: readonly AcceptCheck[];
   /** Checked off in the plan: nothing runs for it. */
   readonly done?: true;
   /** Its line in the plan's text. */
@@ -25,6 +29,8 @@ export interface Ticket {
 /** A plan as written, before validation. */
 export interface PlanDraft {
   readonly name: string | null;
+  /** For every ticket. */
+  readonly accept?: readonly AcceptCheck[];
   readonly tickets: readonly Ticket[];
 }
 
@@ -47,4 +53,14 @@ export function slug(text: string): string {
     .slice(0, limit.ticketIdCharsMax)
     .replaceAll(/^[^a-z0-9]+|[^a-z0-9]+$/g, "")
     .replace(/\.lock$/, "-lock");
+}
+
+/** A check as written, with its position if it is none. */
+export function checkAt(given: unknown, file: string, line: number): AcceptCheck {
+  try {
+    return parseCheck(given);
+  } catch (error) {
+    if (!(error instanceof SkeinError)) throw error;
+    throw mistake(file, line, error.message, error.hint);
+  }
 }

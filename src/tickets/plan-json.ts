@@ -3,9 +3,11 @@ import * as z from "zod";
 import { quote } from "../core/ids.ts";
 import { checkShape } from "../core/text/shape.ts";
 import { errorText } from "../core/first-error.ts";
-import { mistake, type PlanDraft, type Ticket } from "./plan-draft.ts";
+import { checkAt, mistake, type PlanDraft, type Ticket } from "./plan-draft.ts";
 
 const Amount = z.number().min(0, "limits are not negative");
+
+const Accept = z.array(z.unknown()).readonly();
 
 const Written = z.strictObject({
   id: z.union([z.string(), z.int().transform(String)], { error: "expected a string" }),
@@ -26,11 +28,13 @@ const Written = z.strictObject({
       wallMs: Amount.exactOptional(),
     })
     .exactOptional(),
+  accept: Accept.exactOptional(),
   done: z.boolean().exactOptional(),
 });
 
 const Whole = z.strictObject({
   name: z.string().exactOptional(),
+  accept: Accept.exactOptional(),
   tickets: z.array(z.unknown()).readonly(),
 });
 
@@ -48,13 +52,32 @@ export function readJson(text: string, file: string): PlanDraft {
       text: body = "",
       after = [],
       done,
+      accept,
       ...rest
     } = checkShape(Written, one, { what: "ticket", where });
     const ids = typeof after === "string" ? [after] : after;
-    return { ...rest, text: body, after: [...new Set(ids)], line, ...(done === true ? { done } : {}) };
+    return {
+      ...rest,
+      text: body,
+      after: [...new Set(ids)],
+      line,
+      ...(done === true ? { done } : {}),
+      ...checksOf(accept, file, line),
+    };
   });
-  return { name: "name" in whole && whole.name !== undefined ? whole.name : null, tickets };
+  const { name = null, accept: all } = whole as {
+    readonly name?: string;
+    readonly accept?: readonly unknown[];
+  };
+  return { name, tickets, ...checksOf(all, file, 1) };
 }
+
+const checksOf = (
+  given: readonly unknown[] | undefined,
+  file: string,
+  line: number,
+): Pick<PlanDraft, "accept"> =>
+  given === undefined ? {} : { accept: given.map((one) => checkAt(one, file, line)) };
 
 function parse(text: string, file: string): unknown {
   try {

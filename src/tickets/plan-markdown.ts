@@ -2,10 +2,11 @@
  * A plan in Markdown. A ticket is a heading (`## login: Fix login`), with the text up to the next one, or a
  * checklist item (`- [ ] login: Fix login`), with the indented text below it.
  */
+import type { AcceptCheck } from "../core/check/check.ts";
 import type { Budget } from "../core/budget/commands.ts";
 import { quote } from "../core/ids.ts";
 import { agentHint, isAgentWord } from "../core/workspace/agent.ts";
-import { mistake, slug, type PlanDraft, type Ticket } from "./plan-draft.ts";
+import { checkAt, mistake, slug, type PlanDraft, type Ticket } from "./plan-draft.ts";
 import { trimEndOf, trimStartOf } from "../core/text/trim.ts";
 import { pairOf } from "../core/text/pair.ts";
 
@@ -47,7 +48,11 @@ export function readMarkdown(text: string, file: string): PlanDraft {
   const tickets = of.map((start) => ticketAt(start, lines, { starts, of, file }));
   const preface = lines.slice(0, of[0]?.place ?? lines.length);
   const named = preface.flatMap(({ text: one }) => /^plan:(.*)$/is.exec(one)?.[1]?.trim() || []);
-  return { name: named[0] ?? null, tickets };
+  const accept = preface.flatMap(({ text: one, isCode, number }) => {
+    const check = isCode ? undefined : /^(?:[-*+][ \t]+)?accept[ \t]*:(.*)$/is.exec(one)?.[1]?.trim();
+    return check === undefined ? [] : [checkAt(check, file, number)];
+  });
+  return { name: named[0] ?? null, tickets, ...(accept.length === 0 ? {} : { accept }) };
 }
 
 function linesOf(text: string): Line[] {
@@ -134,6 +139,7 @@ function ticketAt(start: Start, lines: readonly Line[], around: Around): Ticket 
     ...(said.agent === null ? {} : { agent: said.agent }),
     ...(said.labels === null ? {} : { labels: said.labels }),
     ...(said.budget === null ? {} : { budget: said.budget }),
+    ...(said.accept.length === 0 ? {} : { accept: said.accept }),
     ...(start.isDone ? { done: true } : {}),
     line: line.number,
   };
@@ -168,11 +174,12 @@ interface Read {
   agent: string | null;
   labels: Record<string, string> | null;
   budget: Budget | null;
+  accept: AcceptCheck[];
 }
 
 const fieldPattern = new RegExp(
-  "^\\s*(?:[-*+][ \\t]+)?[*_]{0,2}(after|depends[ -]on|needs|blocked[ -]by|agent|labels?|budget)[*_]{0,2}" +
-    "[ \\t]*:[*_]{0,2}(.*)$",
+  "^\\s*(?:[-*+][ \\t]+)?[*_]{0,2}(after|depends[ -]on|needs|blocked[ -]by|agent|labels?|budget|accept)" +
+    "[*_]{0,2}[ \\t]*:[*_]{0,2}(.*)$",
   "is",
 );
 const isAfter = (field: string): boolean => /^(?:after|depends|needs|blocked)/i.test(field);
@@ -182,7 +189,7 @@ const isAfter = (field: string): boolean => /^(?:after|depends|needs|blocked)/i.
  * it is a list of ids.
  */
 function read(body: readonly Line[], file: string): Read {
-  const found: Read = { text: "", after: [], agent: null, labels: null, budget: null };
+  const found: Read = { text: "", after: [], agent: null, labels: null, budget: null, accept: [] };
   const kept: string[] = [];
   let isFront = true;
   for (const { text, isCode, number } of body) {
@@ -215,7 +222,8 @@ function take(found: Read, field: string, value: string, { file, number }: Place
         "for example: after: login, schema",
       );
     found.after.push(...ids);
-  } else if (field === "agent") {
+  } else if (field === "accept") found.accept.push(checkAt(value, file, number));
+  else if (field === "agent") {
     if (!isAgentWord(value))
       throw mistake(file, number, `agent: invalid agent name ${quote(value)}`, agentHint);
     found.agent = value;

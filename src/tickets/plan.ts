@@ -3,6 +3,7 @@
  * rules), and then validated strictly: every mistake is reported with file and line.
  */
 import { checkOptions, nearest, SkeinError } from "../core/error.ts";
+import { parseChecks } from "../core/check/text.ts";
 import { checkTexts, isObject } from "../core/option-check.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
@@ -37,7 +38,11 @@ export function parsePlan(text: string, source: PlanSource = {}): Plan {
     throw new SkeinError("invalid", `${file}: invalid UTF-8`, { hint: "save the file as UTF-8" });
   const isJson = /\.json$/i.test(file) || /^\uFEFF?\s*[[{]\s*["{[\]}]/.test(text);
   const draft = isJson ? readJson(text, file) : readMarkdown(text, file);
-  const { tickets } = draft;
+  const { accept: all = [] } = draft;
+  const tickets = draft.tickets.map((one): Ticket => {
+    const accept = [...all, ...(one.accept ?? [])];
+    return accept.length === 0 ? one : { ...one, accept };
+  });
   if (tickets.length === 0) {
     throw mistake(
       file,
@@ -76,11 +81,17 @@ function checkTickets(tickets: readonly Ticket[], file: string): void {
 
 function isTicket(given: unknown): given is Ticket {
   if (!isObject(given)) return false;
-  const { id, title, text, after, agent = "", labels = {}, line } = given;
+  const { id, title, text, after, agent = "", labels = {}, accept = [], line } = given;
   const isText = (value: unknown): boolean => typeof value === "string";
   const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
   const areLabels = isObject(labels) && isTexts(Object.values(labels));
-  return [id, title, text, agent].every(isText) && isTexts(after) && areLabels && typeof line === "number";
+  return (
+    [id, title, text, agent].every(isText) &&
+    isTexts(after) &&
+    areLabels &&
+    Array.isArray(accept) &&
+    typeof line === "number"
+  );
 }
 
 function planName(given: string | null, file: string): string {
@@ -92,7 +103,7 @@ function planName(given: string | null, file: string): string {
 
 function checkEach(tickets: readonly Ticket[], file: string): void {
   const lines = new Map<string, number>();
-  for (const { id, title, text, agent, labels = {}, line } of tickets) {
+  for (const { id, title, text, agent, labels = {}, accept = [], line } of tickets) {
     if (!isTicketId(id)) throw mistake(file, line, `id: invalid ticket id ${quote(id)}`, idHint);
     // Branches that differ only in case are the same on some machines.
     const first = lines.get(id.toLowerCase());
@@ -117,6 +128,16 @@ function checkEach(tickets: readonly Ticket[], file: string): void {
     if (agent !== undefined && !isAgentWord(agent))
       throw mistake(file, line, `agent: invalid agent name ${quote(agent)}`, agentHint);
     checkLabels(labels, file, line);
+    checkAccept(accept, file, line);
+  }
+}
+
+function checkAccept(accept: readonly unknown[], file: string, line: number): void {
+  try {
+    parseChecks(accept);
+  } catch (error) {
+    if (!(error instanceof SkeinError)) throw error;
+    throw mistake(file, line, error.message, error.hint);
   }
 }
 
@@ -190,6 +211,6 @@ export function cycleIn(tickets: readonly Pick<Ticket, "id" | "after">[]): reado
   return null;
 }
 
-/** The digest input of a ticket's text, which detects a later change of it. */
-export const ticketForm = ({ title, text }: Pick<Ticket, "title" | "text">): string =>
-  JSON.stringify([title, text]);
+/** The digest input of a ticket's text and checks, which detects a later change of them. */
+export const ticketForm = ({ title, text, accept }: Pick<Ticket, "title" | "text" | "accept">): string =>
+  JSON.stringify(accept === undefined ? [title, text] : [title, text, accept]);

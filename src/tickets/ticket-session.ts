@@ -5,6 +5,7 @@
 import { present } from "../core/present.ts";
 import { join, relative, resolve, sep } from "node:path";
 import type { AgentDefinition } from "../core/workspace/agent.ts";
+import { namedChecks } from "../core/check/check.ts";
 import type { Budget } from "../core/budget/commands.ts";
 import type { Binding } from "../core/tool/commands.ts";
 import { SkeinError } from "../core/error.ts";
@@ -14,6 +15,7 @@ import type { Ticket } from "./plan-draft.ts";
 import type { Engine } from "../runtime/engine/engine.ts";
 import { realWorld } from "../runtime/world.ts";
 import { inTurn, makeWorktree, type PlanRepository, type Worktree } from "./git-worktree.ts";
+import { acceptedWhen } from "./ticket-proof.ts";
 import { textMark, type TicketRow } from "./ticket-status.ts";
 
 const world = realWorld();
@@ -48,7 +50,7 @@ export async function beginTicket(
     name: `${ticket.id}: ${ticket.title}`.slice(0, limit.nameCharsMax),
     ...(ticket.text === "" ? {} : { instructions: ticket.text }),
     constraints: constraintsOf(ticket, manner, worktree),
-    ...present({ agent, model: manner.model, budget }),
+    ...present({ agent, model: manner.model, budget, accept: ticket.accept }),
     bind: bindingsOf(own, manner, worktree),
     // The work of its predecessors, and of an earlier attempt.
     handoffs: [...before, last].flatMap(({ session }) => session ?? []),
@@ -126,11 +128,17 @@ async function worktreeOf(
   });
 }
 
-function constraintsOf({ id }: Ticket, { plan }: TicketRunSettings, worktree: Worktree | null): string[] {
+function constraintsOf(
+  { id, accept = [] }: Ticket,
+  { plan }: TicketRunSettings,
+  worktree: Worktree | null,
+): string[] {
   const own = `This is ticket ${id} of the plan ${plan}. Do what it asks for, and nothing else of the plan.`;
-  if (worktree === null) return [own];
+  const accepted = acceptedWhen(namedChecks(accept));
+  if (worktree === null) return [own, ...accepted];
   return [
     own,
+    ...accepted,
     `You have a Git worktree of your own, on the branch ${worktree.branch}. Stay on it. What you do not ` +
       "commit is committed when you are done.",
   ];

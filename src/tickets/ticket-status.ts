@@ -5,6 +5,7 @@ import { dueOf } from "../core/trigger/schedule.ts";
 import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
+import { proofOf, triesDefault, type ProofKnowledge } from "./ticket-proof.ts";
 import { ticketForm, type Plan } from "./plan.ts";
 import type { Ticket } from "./plan-draft.ts";
 import type { Engine } from "../runtime/engine/engine.ts";
@@ -40,11 +41,13 @@ export interface TicketRow {
 }
 
 /** The next action for an idle ticket. */
-type Due = "tell" | "finish" | "fail" | null;
+type Due = "tell" | "finish" | "again" | "fail" | null;
 
 export interface TicketStanding {
   readonly row: TicketRow;
   readonly due: Due;
+  /** Whether it has accept checks. */
+  readonly isChecked?: boolean;
   /** The position of this reading. */
   readonly seq: number;
 }
@@ -84,7 +87,7 @@ export const textMark = (ticket: Ticket): string =>
   createHash("sha256").update(ticketForm(ticket)).digest("hex").slice(0, 12);
 
 /** What the runner of a plan knows besides the store. */
-export interface PlanKnowledge {
+export interface PlanKnowledge extends ProofKnowledge {
   /** Failures of this run that are not in the store. */
   readonly troubles: ReadonlyMap<string, TicketTrouble>;
   /** Closed sessions: they are read once. */
@@ -100,7 +103,7 @@ export interface TicketTrouble {
 export async function standingsOf(
   engine: Engine,
   plan: Plan,
-  known: PlanKnowledge = { troubles: new Map(), over: new Map() },
+  known: PlanKnowledge = { troubles: new Map(), over: new Map(), tries: triesDefault, proved: new Set() },
 ): Promise<readonly TicketStanding[]> {
   const begun = await begunOf(engine, plan.name);
   const found = new Map<string, TicketStanding>();
@@ -131,11 +134,12 @@ async function opened(
   engine: Engine,
   ticket: Ticket,
   begun: StartedTicket,
-  { over: ended }: PlanKnowledge,
+  known: PlanKnowledge,
 ): Promise<TicketStanding> {
+  const { over: ended } = known;
   const before = ended.get(begun.session);
   if (before !== undefined) return before;
-  const now = await standingOf(engine, ticket, begun);
+  const now = await standingOf(engine, ticket, begun, known);
   if (now.row.status === "done" || now.row.status === "failed") ended.set(begun.session, now);
   return now;
 }
@@ -186,19 +190,24 @@ function notBegun(ticket: Ticket, others: Others): TicketRow {
   return { ...row, status: "waiting", why: `after ${named.join(", ")}` };
 }
 
-async function standingOf(engine: Engine, ticket: Ticket, begun: StartedTicket): Promise<TicketStanding> {
+async function standingOf(
+  engine: Engine,
+  ticket: Ticket,
+  begun: StartedTicket,
+  known: ProofKnowledge,
+): Promise<TicketStanding> {
   const { session, attempt, branch, text } = begun;
   const handle = await engine.session(session);
   const state = await handle.fold();
   const { wallMs } = state.standing.used;
   const { nanoUsd, unconfirmedNanoUsd, unpriced } = spendOf(state);
-  const stands = await readStanding(engine, handle, state);
+  const stands = await readStanding(engine, handle, state, known);
   const { status, why } = stands;
   const changed = text !== null && text !== textMark(ticket);
   const { id, title, after } = ticket;
   const own = { ticket: id, title, status, why, after, session, attempt, branch, wallMs, changed };
   const row = { ...own, nanoUsd, unconfirmedNanoUsd, unpriced };
-  return { row, due: stands.due, seq: state.seq };
+  return { row, due: stands.due, seq: state.seq, isChecked: state.standing.checks.size > 0 };
 }
 
 interface Stands {
@@ -213,7 +222,12 @@ const stands = (status: TicketStatus, why: string | null = null, due: Due = null
   due,
 });
 
-async function readStanding(engine: Engine, session: Session, state: State): Promise<Stands> {
+async function readStanding(
+  engine: Engine,
+  session: Session,
+  state: State,
+  known: ProofKnowledge,
+): Promise<Stands> {
   const { status, why, newer, sleep, inbox, lastTurn } = state.standing;
   if (newer !== null) return stands("blocked", "a newer Skein wrote to it");
   if (status === "moved") return stands("blocked", "it lives elsewhere now");
@@ -228,7 +242,10 @@ async function readStanding(engine: Engine, session: Session, state: State): Pro
   if (state.standing.lease.held && (await isRun(engine, session, state))) return stands("running");
   if (status === "sleeping") return asleep(sleep?.untilMs ?? null, dueOf(state));
   if (lastTurn === 0 && inbox.received === 0) return stands("running", null, "tell");
-  return ended(await lastBody(session, "turn.ended"));
+  const found = ended(await lastBody(session, "turn.ended"));
+  if (found.due !== "finish" || state.standing.checks.size === 0) return found;
+  const proof = await proofOf(session, state, known);
+  return proof.due === "block" ? stands("blocked", proof.why) : stands("running", proof.why, proof.due);
 }
 
 /** A time arrives on its own; anything else needs a person. */

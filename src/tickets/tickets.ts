@@ -9,6 +9,7 @@ import type { Budget } from "../core/budget/commands.ts";
 import type { Binding } from "../core/tool/commands.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { checkFlags, checkLists, checkTexts } from "../core/option-check.ts";
+import { present } from "../core/present.ts";
 import { quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { errorText } from "../core/first-error.ts";
@@ -17,7 +18,14 @@ import { checkPlan, type Plan } from "./plan.ts";
 import type { Ticket } from "./plan-draft.ts";
 import { checkBinding, checkBudget } from "../runtime/options.ts";
 import { agentNamed, beginTicket, messageTicket, type TicketRunSettings } from "./ticket-session.ts";
-import { commitAll, inTurn, repositoryOf, restoreWorktree, worktreeDirectory } from "./git-worktree.ts";
+import {
+  commitAll,
+  headCommit,
+  inTurn,
+  repositoryOf,
+  restoreWorktree,
+  worktreeDirectory,
+} from "./git-worktree.ts";
 import {
   standingsOf,
   type PlanKnowledge,
@@ -25,6 +33,7 @@ import {
   type TicketRow,
   type TicketTrouble,
 } from "./ticket-status.ts";
+import { findingsOf, triesDefault, turnKey } from "./ticket-proof.ts";
 import type { Engine } from "../runtime/engine/engine.ts";
 import type { Session } from "../runtime/engine/session.ts";
 import { realWorld } from "../runtime/world.ts";
@@ -54,6 +63,8 @@ export interface RunPlanOptions {
   readonly base?: string;
   /** False: uncommitted changes of a ticket stay uncommitted. */
   readonly commit?: boolean;
+  /** How often a ticket is worked on until its checks pass, before it has failed; default: 3. */
+  readonly tries?: number;
   /** Starts failed tickets again, and resumes those that an error suspended. */
   readonly retry?: boolean;
   /** Only validates and returns the status; changes nothing. */
@@ -69,6 +80,7 @@ export interface RunPlanOptions {
 const world = realWorld();
 const known = ["agent", "model", "parallel", "directory", "bind", "budget", "worktrees", "base", "commit"];
 const parallelUsual = 3;
+const triesMax = 100;
 /** The longest and the shortest interval between two checks. */
 const lookMs = 1_000;
 const restMs = 25;
@@ -102,7 +114,7 @@ export async function runPlan(
 
 /** Anything missing is reported before anything is created. */
 async function mannerOf(engine: Engine, plan: Plan, options: RunPlanOptions): Promise<TicketRunSettings> {
-  checkOptions("tickets", options, [...known, "retry", "dryRun", "signal", "tell", "note"]);
+  checkOptions("tickets", options, [...known, "tries", "retry", "dryRun", "signal", "tell", "note"]);
   checkPlan(plan);
   const { agent, model, parallel = 1, bind = [], budget, worktrees = false, base } = options;
   const { commit, retry, dryRun, directory: where } = options;
@@ -122,6 +134,11 @@ async function mannerOf(engine: Engine, plan: Plan, options: RunPlanOptions): Pr
       },
     );
   }
+  const { tries = triesDefault } = options;
+  if (!Number.isInteger(tries) || tries < 1 || tries > triesMax)
+    throw new SkeinError("invalid", `tickets: tries: expected 1 to ${triesMax}, got ${quote(tries)}`, {
+      hint: "how often a ticket is worked on until its checks pass",
+    });
   if (budget !== undefined) checkBudget(budget);
   for (const binding of bind) checkBinding(binding);
   if (base !== undefined && !worktrees) {
@@ -155,7 +172,14 @@ class PlanRun {
   readonly #parallel: number;
   readonly #tickets: ReadonlyMap<string, Ticket>;
   readonly #troubles = new Map<string, TicketTrouble>();
-  readonly #known: PlanKnowledge = { troubles: this.#troubles, over: new Map() };
+  readonly #proved = new Set<string>();
+  readonly #known: PlanKnowledge;
+  /** The checks that run, by session. */
+  readonly #proving = new Map<SessionId, Promise<void>>();
+  #failure: { readonly error: unknown } | null = null;
+  #news = new AbortController();
+  /** The run has ended: checks in progress stop, and run again with the next. */
+  readonly #over = new AbortController();
   /** Failed tickets to start again, once each. */
   readonly #again = new Set<string>();
   /** The sessions started in this run: the same one must not appear twice. */
@@ -169,40 +193,44 @@ class PlanRun {
     this.#plan = plan;
     this.#manner = manner;
     this.#options = options;
+    const { tries = triesDefault } = options;
+    this.#known = { troubles: this.#troubles, over: new Map(), tries, proved: this.#proved };
     this.#parallel = options.parallel ?? (manner.repository === null ? 1 : parallelUsual);
     this.#tickets = new Map(plan.tickets.map((ticket) => [ticket.id, ticket]));
   }
 
   async run(): Promise<readonly TicketRow[]> {
     if (this.#options.retry === true) await this.#retry();
-    let news = new AbortController();
     const stopped = this.#options.signal ?? new AbortController().signal;
     const worker = await this.#engine.work({
       concurrency: this.#parallel,
       only: () => this.#going,
       onEvent: (event) => {
         this.#note(event);
-        news.abort();
+        this.#news.abort();
       },
     });
     // The worker stops at once, so that no further step begins; its end is awaited below.
     const stop = (): void => {
-      news.abort();
+      this.#news.abort();
       worker.stop().catch(() => undefined);
     };
     stopped.addEventListener("abort", stop);
     try {
       for (;;) {
-        news = new AbortController();
+        this.#news = new AbortController();
+        if (this.#failure !== null) throw this.#failure.error;
         const standings = await this.#look();
         if (!stopped.aborted && (await this.#act(standings))) continue;
         if (stopped.aborted || standings.every(({ row }) => row.status !== "running")) break;
         await world.sleep(restMs);
-        await world.sleep(lookMs, news.signal);
+        await world.sleep(lookMs, this.#news.signal);
       }
     } finally {
       stopped.removeEventListener("abort", stop);
       await worker.stop();
+      this.#over.abort();
+      await Promise.all(this.#proving.values());
     }
     return (await this.#look()).map(({ row }) => row);
   }
@@ -239,9 +267,12 @@ class PlanRun {
 
   /** Does the runner's share of the work. True if it changed something: then all is read again. */
   async #act(standings: readonly TicketStanding[]): Promise<boolean> {
-    const due = standings.filter((one) => one.due !== null);
-    for (const one of due) await this.#try(one.row, "blocked", () => this.#rest(one));
-    if (due.length > 0) return true;
+    const due = standings.filter(({ row, due: what }) => what !== null && !this.#isProving(row));
+    const proofs = due.filter((one) => one.due === "finish" && one.isChecked);
+    for (const one of proofs) this.#startProof(one);
+    const others = due.filter((one) => !proofs.includes(one));
+    for (const one of others) await this.#try(one.row, "blocked", () => this.#rest(one));
+    if (others.length > 0) return true;
     const free = this.#parallel - standings.filter(({ row }) => row.status === "running").length;
     const [next] = free > 0 ? standings.filter(({ row }) => row.status === "ready") : [];
     if (next === undefined) return false;
@@ -285,16 +316,65 @@ class PlanRun {
     const { session } = row;
     if (session === null) return;
     if (due === "tell") return messageTicket(this.#engine, session, this.#ticket(row));
+    if (due === "again") return this.#sendBack(await this.#engine.session(session));
     await this.#commit(row);
     await this.#close(await this.#engine.session(session), due === "fail" ? (row.why ?? "it failed") : null);
   }
 
-  async #commit({ ticket, title, branch }: TicketRow): Promise<void> {
+  readonly #isProving = ({ session }: TicketRow): boolean => session !== null && this.#proving.has(session);
+
+  /** Checks take their time: meanwhile other tickets go on. */
+  #startProof({ row }: TicketStanding): void {
+    const { session } = row;
+    if (session === null) return;
+    const prove = async (): Promise<void> => {
+      try {
+        await this.#try(row, "blocked", () => this.#prove(row, session));
+      } catch (error) {
+        this.#failure ??= { error };
+      }
+      this.#proving.delete(session);
+      this.#news.abort();
+    };
+    const proof = prove();
+    this.#proving.set(session, proof);
+  }
+
+  /** Runs the checks on what is committed, and closes the session if all have passed. */
+  async #prove(row: TicketRow, id: SessionId): Promise<void> {
+    const stops = this.#options.signal === undefined ? [] : [this.#options.signal];
+    const signal = AbortSignal.any([this.#over.signal, ...stops]);
+    const session = await this.#engine.session(id);
+    const commit = await this.#commit(row);
+    try {
+      const { passed } = await session.check(present({ commit, signal }));
+      this.#proved.add(turnKey(id, await session.fold()));
+      if (passed) await this.#close(session, null);
+    } catch (error) {
+      if (signal.aborted) return;
+      // Another process runs it, or something was written meanwhile.
+      if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
+      await world.sleep(lookMs, signal);
+    }
+  }
+
+  /** What failed is the next input, once for each turn. */
+  async #sendBack(session: Session): Promise<void> {
+    const state = await session.fold();
+    const text = await findingsOf(session, state, this.#known.tries);
+    await session.append(text, { key: `accept ${state.standing.lastTurn}` });
+  }
+
+  /** Returns the commit that is checked out in the worktree of the ticket. */
+  async #commit({ ticket, title, branch }: TicketRow): Promise<string | undefined> {
     const { repository, plan } = this.#manner;
-    if (repository === null || branch === null || this.#options.commit === false) return;
+    if (repository === null || branch === null || this.#options.commit === false) return undefined;
     const directory = worktreeDirectory(repository.top, plan, ticket);
     // Of two processes that find something to commit, the second would find nothing.
-    await inTurn(world, repository, () => commitAll(world, directory, `ticket ${ticket}: ${title}`));
+    return inTurn(world, repository, async () => {
+      await commitAll(world, directory, `ticket ${ticket}: ${title}`);
+      return headCommit(world, directory);
+    });
   }
 
   /** Writes the handoff and closes the session, unless it received something meanwhile: then it continues. */

@@ -3,12 +3,13 @@ import { readFileSync, writeSync } from "node:fs";
 import { openEngine } from "../../src/index.ts";
 import { parsePlan, runPlan } from "../../src/tickets/tickets.ts";
 
-const [, , directory = "", file = "", store = ""] = process.argv;
+const [, , directory = "", file = "", store = "", shell] = process.argv;
 await using engine = await openEngine({ store, durability: "process" });
 let said = "";
 const rows = await runPlan(engine, parsePlan(readFileSync(file, "utf8"), { file: "plan.md" }), {
   directory,
   worktrees: true,
+  ...(shell === undefined ? {} : { bind: [{ kind: "shell" }] }),
   parallel: 2,
   model: "offline/offline",
   tell(now) {

@@ -38,6 +38,12 @@ const options = {
   },
   worktrees: { type: "flag", short: "w", what: "each ticket gets a Git worktree and a branch" },
   base: { type: "text", value: "REF", what: "the start of branches; by default what is checked out" },
+  tries: {
+    type: "count",
+    least: 1,
+    value: "N",
+    what: "how often a ticket is worked on until its checks pass; by default 3",
+  },
   "no-commit": { type: "flag", what: "leave uncommitted changes uncommitted" },
   directory: { type: "text", value: "PATH", what: "where they work; by default here" },
   bind: { type: "list", value: "KIND:PATH[:write]", what: "a further resource, such as shell" },
@@ -116,10 +122,10 @@ async function showStatus({ out, engine }: TicketsCall, plan: Plan): Promise<voi
 
 async function runAll(here: TicketsCall, plan: Plan): Promise<number> {
   const { options: given, out, untilStopped } = here;
-  const { agent, model, parallel, base, directory, retry } = given;
+  const { agent, model, parallel, base, directory, retry, tries } = given;
   await checkModelName(model);
   const asked: RunPlanOptions = {
-    ...present({ agent, model, parallel, base, directory, budget: budgetOf(given) }),
+    ...present({ agent, model, parallel, base, directory, tries, budget: budgetOf(given) }),
     ...(given.bind.length === 0 ? {} : { bind: given.bind.map(parseBinding) }),
     worktrees: given.worktrees,
     commit: !given["no-commit"],

@@ -4,7 +4,7 @@ import { limit } from "../limit.ts";
 import { once } from "../cache.ts";
 import { AgentName, ModelName } from "../schema.ts";
 import type { SortedMap } from "../sorted-map.ts";
-import type { CheckState, Standing } from "../state.ts";
+import type { Ref, Standing } from "../state.ts";
 
 export const checkKinds = ["command", "file", "review", "person"] as const;
 /** What a check is: a command, a file, a review by another agent, a person. */
@@ -92,6 +92,21 @@ export function namedChecks(checks: readonly AcceptCheck[]): readonly NamedCheck
 export function repeatedName(checks: readonly AcceptCheck[]): string | undefined {
   const seen = new Set<string>();
   return checks.find(({ name: one }) => one !== undefined && (seen.has(one) || !seen.add(one)))?.name;
+}
+
+/** An accept check; its definition is in the content at `seq`. */
+export interface CheckState extends Ref {
+  readonly kind: CheckKind;
+  /** Of its definition. */
+  readonly digest: string;
+  /** How often it has run. */
+  readonly tries: number;
+  /** What came of it since the last turn; null if it has not run since. */
+  readonly result: {
+    readonly status: CheckStatus;
+    readonly seq: number;
+    readonly commit?: string;
+  } | null;
 }
 
 type Checks = SortedMap<CheckState>;

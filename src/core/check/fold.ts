@@ -1,7 +1,7 @@
 /** Folds of accept checks. */
 import { SortedMap } from "../sorted-map.ts";
 import { type Folds, refOf, stand } from "../state-change.ts";
-import type { CheckState } from "../state.ts";
+import type { CheckState } from "./check.ts";
 import type { checkEvents } from "./events.ts";
 
 export const checkFolds: Folds<keyof typeof checkEvents> = {

@@ -4,7 +4,7 @@
  * the process dies, nothing is in the log, and the check runs again.
  */
 import { checkCall } from "../../call/check.ts";
-import type { AcceptCheck, CheckKind, CheckStatus, NamedCheck } from "../../core/check/check.ts";
+import type { AcceptCheck, CheckKind, CheckState, CheckStatus, NamedCheck } from "../../core/check/check.ts";
 import type { CheckCommand } from "../../core/check/commands.ts";
 import { mayCheck, noSuchCheck } from "../../core/check/decide.ts";
 import { missingChecks } from "../../core/check/check.ts";
@@ -14,7 +14,7 @@ import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { present } from "../../core/present.ts";
-import type { CheckState, State } from "../../core/state.ts";
+import type { State } from "../../core/state.ts";
 import { prepareChecks, readChecks } from "../branch/accepted.ts";
 import type { Deps } from "../deps.ts";
 import type { AppendResult } from "../log/append-result.ts";

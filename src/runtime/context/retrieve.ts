@@ -70,6 +70,8 @@ const room = { share: 0.04, charsPerToken: 4, charsMin: 2_000, charsMax: 24_000 
 const entriesMax = 10;
 /** Records of each pair of words that is looked for in earlier turns. */
 const searchedHitsMax = 8;
+/** Words with more matches than this, in all sessions, tell little; the latest of them are looked at. */
+const searchedAmongMax = 2_000;
 /** Records that are looked at for one input. */
 const searchedTurnsMax = 24;
 /** Texts of one kind that are compared by meaning. */
@@ -323,11 +325,12 @@ async function earlierTurns(ranking: Ranking): Promise<readonly Found[]> {
   if (!(await catchUp(store, states, undefined, catchUpStepsMax))) ranking.note ??= "search-behind";
   const chain = await ancestry({ store, states }, session, state.seq);
   const seqs = new Set<number>();
+  const searched = { limit: searchedHitsMax, among: searchedAmongMax };
   // One after the other: words that are common in the session have enough matches at once.
   for (const text of searchesFor(query)) {
     if (seqs.size >= searchedTurnsMax) break;
     for (const log of chain) {
-      for (const { seq } of await store.search(text, { limit: searchedHitsMax, session: log.session }))
+      for (const { seq } of await store.search(text, { ...searched, session: log.session }))
         if (seq <= log.seq && seq <= boundary.toSeq && !includes(state.mind.lost, seq)) seqs.add(seq);
     }
   }

@@ -32,10 +32,14 @@ export interface SearchStore {
    * went first, or because of an erasure since: then the step may contain erased text.
    */
   project(step: Projection): Promise<boolean>;
-  /** Records whose content has every word of the text, the latest first; a trailing `*` matches prefixes. */
+  /**
+   * Records whose content has every word of the text, the latest first; a trailing `*` matches prefixes. With
+   * `among` it may look at only so many of the latest matches of all sessions, so that common words of a
+   * large store cost no more than those of a small one.
+   */
   search(
     text: string,
-    options: { readonly limit: number; readonly session?: LogId },
+    options: { readonly limit: number; readonly session?: LogId; readonly among?: number },
   ): Promise<readonly { readonly session: LogId; readonly seq: number }[]>;
   /**
    * Runs one read-only statement over the documented views. Rejects with `invalid` for anything else.

@@ -284,7 +284,7 @@ export interface Projector {
   project(step: Projection): boolean;
   search(
     text: string,
-    options: { readonly limit: number; readonly session?: LogId },
+    options: { readonly limit: number; readonly session?: LogId; readonly among?: number },
   ): { session: LogId; seq: number }[];
 }
 
@@ -325,22 +325,23 @@ export function makeProjector(database: DatabaseSync, logs: Logs, segments: Segm
       move.run(withoutErasures(step.to));
       return true;
     },
-    search(text, { limit: count, session }) {
+    search(text, { limit: count, session, among = -1 }) {
       const match = matchOf(text);
       const only = session === undefined ? undefined : logs.find(session);
       if (match === null || (session !== undefined && only === undefined)) return [];
       const rows = database
         .prepare(
           `SELECT l.session, ifnull(r.seq, p.seq + s.rowid - p.position) AS seq
-           FROM search s LEFT JOIN records r ON r.position = s.rowid
+           FROM (SELECT rowid FROM search WHERE search MATCH ? ORDER BY rowid DESC LIMIT ?) s
+           LEFT JOIN records r ON r.position = s.rowid
            LEFT JOIN packed_places p ON r.position IS NULL AND s.rowid < p.position + p.count
              AND p.position = (SELECT max(position) FROM packed_places WHERE position <= s.rowid)
            JOIN logs l ON l.id = ifnull(r.log, p.log)
-           WHERE search MATCH ? AND l.dropped = 0 AND (r.position IS NULL OR r.content IS NOT NULL)
+           WHERE l.dropped = 0 AND (r.position IS NULL OR r.content IS NOT NULL)
            ${only ? "AND l.id = ?" : ""}
            ORDER BY s.rowid DESC LIMIT ?`,
         )
-        .all(match, ...(only ? [only.id] : []), Math.min(count, limit.searchMax));
+        .all(match, among, ...(only ? [only.id] : []), Math.min(count, limit.searchMax));
       return rows.map((row) => ({ session: row["session"] as LogId, seq: Number(row["seq"]) }));
     },
   };

@@ -268,6 +268,32 @@ suite("memory that arrives while a session is open", () => {
   });
 });
 
+test("contexts keep their prefix while memory arrives every third turn", async (t) => {
+  const script = scripted(["Fine."]);
+  await using engine = engineWith(script);
+  await engine.addAgent(writer);
+  const session = await engine.open({ objective: "Write headlines", agent: "writer" });
+  const value = "What must hold for every headline that we write from here on";
+  for (let turn = 0; turn < 60; turn++) {
+    if (turn % 3 === 1) await engine.remember({ ...voice, key: `rule-${turn}`, value });
+    if (turn % 9 === 8) await engine.forget({ ...voice, key: `rule-${turn - 1}` });
+    await ask(session, `Turn ${turn}: ${"say more ".repeat(40)}`);
+  }
+  const sent = script.calls.map(({ parts }) => parts.map((part) => JSON.stringify(part)));
+  let [whole, cached] = [0, 0];
+  for (const [place, parts] of sent.entries()) {
+    const before = sent[place - 1] ?? [];
+    const same = parts.findIndex((part, at) => part !== before[at]);
+    // Everything of the request before is the beginning of this one.
+    assert.equal(same, before.length, `request ${place}`);
+    cached += before.join("").length;
+    whole += parts.join("").length;
+  }
+  assert.ok((await carriedBy(session)).length >= 20);
+  t.diagnostic(`cached prefix: ${((cached / whole) * 100).toFixed(1)} % over ${sent.length} requests`);
+  await assertRebuilt(session);
+});
+
 suite("memory that an input is about", () => {
   const facts = [
     ["refund-period", "Refunds take thirty days after the goods came back"],

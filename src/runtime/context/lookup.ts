@@ -8,12 +8,12 @@ import type { SessionId } from "../../core/ids.ts";
 import { wordsOf } from "../../core/memory/words.ts";
 import { carriedValue, isOwn } from "../../core/memory/choice.ts";
 import { corpusMin, rankIn, type Ranked } from "../../core/rank/rank.ts";
-import { includes } from "../../core/range.ts";
 import type { State } from "../../core/state.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import type { Deps } from "../deps.ts";
 import { readContent, sideBySide } from "../read/content.ts";
 import { catchUp, hitsIn, type SearchHit } from "../read/projection.ts";
+import { stateNow } from "../read/state-now.ts";
 import { doubtAt } from "../workspace/item-trust.ts";
 import { readEntry } from "../workspace/memory.ts";
 import { ifDamaged } from "../workspace/memory-follow.ts";
@@ -159,8 +159,44 @@ async function itemsFound(deps: Deps, session: SessionId, state: State, text: st
   });
 }
 
-/** Records of what people typed and models answered; everything else is content from elsewhere. */
-const ownTypes: ReadonlySet<string> = new Set(["input.received", "model.responded", "session.opened"]);
+/** Items of another session whose keys have words of the query: the search index has their values alone. */
+async function itemsOfSession(
+  deps: Deps,
+  other: SessionId,
+  asked: ReadonlySet<string>,
+): Promise<readonly (Found & { readonly seq: number })[]> {
+  const { mind } = await stateNow(deps, other);
+  const shared = (key: string): number => new Set(wordsOf(key).filter((word) => asked.has(word))).size;
+  return [...mind.items.values()]
+    .map((item) => ({ ...item, score: Math.min(1, shared(item.key) / asked.size) }))
+    .filter(({ score }) => score > 0)
+    .toSorted((a, b) => b.score - a.score || b.seq - a.seq)
+    .slice(0, hitsMax)
+    .map(({ kind, key, status, seq, score }) => {
+      const show = async () => {
+        const content = (await readContent(deps.store, other, seq)) as
+          | { readonly value?: unknown }
+          | undefined;
+        if (content === undefined) return null;
+        const more = present({ status: status ?? undefined });
+        const place = { session: shortId(other), fromSeq: seq };
+        return {
+          in: "sessions",
+          ...place,
+          kind,
+          key,
+          ...cut(content.value),
+          ...more,
+          ...(await doubtOf(deps, other, seq)),
+        };
+      };
+      return { score, seq, show };
+    });
+}
+
+/** What people typed; what a model said, perhaps of outside content. Everything else is from elsewhere. */
+const typedTypes: ReadonlySet<string> = new Set(["input.received", "session.opened"]);
+const saidTypes: ReadonlySet<string> = new Set(["model.responded", "item.recorded"]);
 
 async function sessionsFound(
   deps: Deps,
@@ -183,14 +219,17 @@ async function sessionsFound(
     }
     // Words in common, as far as the snippet has them: a rough score, beside that of memory and items.
     const asked = new Set(wordsOf(text));
+    const items = await itemsOfSession(deps, other, asked);
+    hits.push(...items);
+    for (const { seq } of items) found.delete(seq);
     for (const { seq, type, snippet } of [...found.values()].slice(0, hitsMax)) {
       const shared = new Set(wordsOf(snippet).filter((word) => asked.has(word)));
       const show = async () => {
-        const { standing } = await states.at(other, seq);
-        const isOwnType = ownTypes.has(type) && !includes(standing.erased.ranges, seq);
-        const untrusted =
-          type === "item.recorded" ? await doubtOf(deps, other, seq) : { untrusted: true as const };
-        const mark = isOwnType ? {} : untrusted;
+        const mark = typedTypes.has(type)
+          ? {}
+          : saidTypes.has(type)
+            ? await doubtOf(deps, other, seq)
+            : { untrusted: true as const };
         return { in: "sessions", session: shortId(other), fromSeq: seq, type, text: snippet, ...mark };
       };
       hits.push({ score: Math.min(1, shared.size / asked.size), show });

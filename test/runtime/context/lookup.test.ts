@@ -110,6 +110,7 @@ test("earlier sessions: none by default, then the same person's, of the agent or
     return session;
   };
   const sessions = [await told(first, "own"), await told(first, "writer")];
+  const { seq } = await sessions[0]!.record("fact", "lighthouse-keeper", "Maria");
   const others = [await told(second, "own"), await told(second, "open")];
   const from = async (agent: string) => {
     const asking = await first.open({ objective: "Ask", agent });
@@ -118,7 +119,10 @@ test("earlier sessions: none by default, then the same person's, of the agent or
   };
   const short = ({ id }: Session): string => id.slice(-8);
   assert.deepEqual((await from("writer")).found, []);
-  assert.deepEqual((await from("own")).ids, new Set([short(sessions[0]!)]));
+  const ofAgent = await from("own");
+  assert.deepEqual(ofAgent.ids, new Set([short(sessions[0]!)]));
+  const item = ofAgent.found.find(({ key }) => key === "lighthouse-keeper");
+  assert.deepEqual([item?.fromSeq, item?.value, item?.untrusted], [seq, "Maria", undefined]);
   const { asking, found, ids } = await from("open");
   for (const session of sessions) assert.ok(ids.has(short(session)));
   for (const session of others) assert.ok(!ids.has(short(session)));

@@ -165,6 +165,9 @@ test("the zone hint and show name the threshold that was crossed, not the share 
   assert.match(said, /The context is strained \(it is 2 turns long\): answers may get worse/);
   assert.doesNotMatch(said, /% of the window/);
   assert.match((await skein.here("show", id)).stdout, /^context +strained: it is 2 turns long$/m);
+  assert.match((await skein.here("explain", id)).stdout, /^zone +strained: it is 2 turns long$/m);
+  const [explained] = await skein.look("explain", id);
+  assert.deepEqual([explained!["zone"], explained!["zoneCauses"]], ["strained", ["turns"]]);
   await skein.here("open", "--objective", "Another");
   assert.match((await skein.here("ps")).stdout, /^ID .* CONTEXT (?=[^]* OK )(?=[^]* strained )/);
   const [shown] = await skein.look("show", id);

@@ -227,6 +227,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "cli/hooks.test.ts": "is about the server, whatever the store",
   "cli/import-transcripts.test.ts": ofVerbs,
   "cli/interrupted-text.test.ts": ofVerbs,
+  "cli/zone-hint.test.ts": ofVerbs,
   "cli/interrupted.test.ts": ofVerbs,
   "cli/markdown-escape.test.ts": ofWords,
   "cli/memory.test.ts": ofVerbs,

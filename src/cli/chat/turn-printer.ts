@@ -5,7 +5,7 @@
  */
 import { shortId } from "../../core/text/short-id.ts";
 import { limit } from "../../core/limit.ts";
-import { zoneHint, type Zone } from "../../core/context/zone.ts";
+import { splitHint, zoneHint, type Zone } from "../../core/context/zone.ts";
 import type { SessionUpdate } from "../../runtime/turn/ask.ts";
 import type { LiveDelta } from "../../runtime/turn/live.ts";
 import { money } from "../format/money.ts";
@@ -198,11 +198,12 @@ const notes: Readonly<Record<string, Note>> = {
     if (Number(attempt) <= 1 || purpose === "compaction") return "";
     return out.dim(`retrying (${plain(attempt)} of ${limit.attemptsMax})`);
   },
-  "zone.acted": ({ action, zone }, { text }, { session }, out) => {
+  "zone.acted": ({ action, zone, by }, { text }, { session }, out) => {
     if (action !== "tell-person") return "";
     const onward = `skein open --from ${shortId(session)}, in a chat /handoff`;
     const hint = zoneHint(zone as Zone, typeof text === "string" ? [plain(text)] : [], onward);
-    return hint === "" ? "" : out.yellow(hint);
+    const isOther = Array.isArray(by) && by.includes("drift");
+    return out.yellow(isOther ? `${hint} ${splitHint(shortId(session))}` : hint);
   },
   "transcript.compacted": ({ strategy, tokensBefore, tokensAfter, costNanoUsd }, _content, _event, out) => {
     const cost = costNanoUsd === undefined ? "" : ` for ${money(costNanoUsd as number | null)}`;

@@ -90,7 +90,10 @@ export function stateLines(
 }
 
 /** The zone for people, its reason, and what was done about it. */
-function contextText({ zone, zoneActions }: StateView, reasons: readonly string[]): string {
+export function contextText(
+  { zone, zoneActions }: Pick<StateView, "zone" | "zoneActions">,
+  reasons: readonly string[],
+): string {
   if (zone === "smart") return "OK";
   const why = reasons.length === 0 ? "" : `: ${reasons.join(", ")}`;
   // They are telling the person right here.

@@ -1,5 +1,7 @@
 /** Explains a context: why each part is there, and its share of the context window. */
 import type { RenderedContext } from "../../runtime/context/context-view.ts";
+import { contextText } from "../format/state-lines.ts";
+import { zoneReasonsOf } from "./show.ts";
 import { partName, partText } from "../format/part-text.ts";
 import { placeOf } from "../command/position.ts";
 import type { Screen } from "../command/screen.ts";
@@ -31,15 +33,22 @@ export const explain = verb({
       const share = windowTokens === null ? null : tokens / windowTokens;
       return { part: part === undefined ? "" : partName(part), ...reason, tokens, share };
     });
-    await out.answer({ session: found.id, ...rest, windowTokens, parts: explained }, () =>
-      lines(rendered, found.id, out),
+    const { zone, zoneCauses, zoneActions } = await found.state(seq === null ? {} : { atSeq: seq });
+    const answer = { session: found.id, ...rest, zone, zoneCauses, zoneActions, windowTokens };
+    // The record of the crossing has the figures; of an earlier position only the names are shown.
+    const why = seq === null ? await zoneReasonsOf(found) : zoneCauses;
+    await out.answer({ ...answer, parts: explained }, () =>
+      lines(rendered, { id: found.id, zone: contextText({ zone, zoneActions }, why), out }),
     );
     // A context that cannot be rebuilt as it was sent is a finding, like one of verify.
     return rendered.matches === false ? 1 : 0;
   },
 });
 
-function lines(rendered: RenderedContext, id: string, out: Screen): string[] {
+function lines(
+  rendered: RenderedContext,
+  { id, zone, out }: { readonly id: string; readonly zone: string; readonly out: Screen },
+): string[] {
   const { parts, reasons, digest, renderer, model, requestSeq, matches, tokens, windowTokens } = rendered;
   const row = (name: string, text: string): string => `${out.dim(name.padEnd(12))}${text}`;
   const share = (part: number): string =>
@@ -74,6 +83,7 @@ function lines(rendered: RenderedContext, id: string, out: Screen): string[] {
     row("digest", `${digest}${verdict}`),
     row("renderer", String(renderer)),
     row("tokens", `${count(tokens)} of ${window}${windowTokens === null ? "" : ` (${share(tokens)})`}`),
+    row("zone", zone),
     ...countedRow(rendered).map((text) => row("counted", text)),
     "",
     ...table(columns, rows, { width: out.columns, heading: out.bold }),

@@ -72,7 +72,7 @@ async function pathsOf(opened: Store, session: Session): Promise<ReadonlyMap<str
 }
 
 /** Why the context is in its zone, from the record of the change. */
-async function zoneReasonsOf(session: Session): Promise<readonly string[]> {
+export async function zoneReasonsOf(session: Session): Promise<readonly string[]> {
   for await (const { body } of session.events({ types: ["zone.crossed"], reverse: true, limit: 1 }))
     return zoneReasons((body ?? {}) as Readonly<Record<string, unknown>>);
   return [];

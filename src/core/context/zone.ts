@@ -154,6 +154,11 @@ export function zoneHint(zone: Zone, why: readonly string[], onward?: string): s
   }
 }
 
+/** For a person, where the last inputs look like another task: how to give it a session of its own. */
+export const splitHint = (id: string): string =>
+  `Give it a session of its own: skein open "THE OTHER TASK" --from ${id} takes over agent, bindings, ` +
+  "rules and a handoff; this session goes on as it is.";
+
 const percent = (share: number): string => `${Math.round(share * 100)}%`;
 const grouped = (count: number): string => String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, ",");
 

@@ -5,6 +5,7 @@ import { Link } from "../../link.tsx";
 import { count } from "../../ui/amount.ts";
 import { FormDialog, type FormSpec } from "../../ui/form-dialog.tsx";
 import { Said } from "../../ui/untrusted-text.tsx";
+import { Zone } from "../../ui/status.tsx";
 import { WindowBar } from "../../ui/window-bar.tsx";
 import { useReading } from "../../query-cache.ts";
 import { sessionPath } from "../../route.ts";
@@ -118,6 +119,12 @@ function WindowNow(): ReactNode {
         {count(tokens)} tokens
         {windowTokens === null ? "" : ` of ${count(windowTokens)}, ${share(tokens, windowTokens)}`}
       </p>
+      {state.zone === "smart" ? null : (
+        <p className="small panel-window">
+          <Zone zone={state.zone} /> {state.zoneCauses.join(", ")}
+          {state.zoneActions.length === 0 ? "" : `; done: ${state.zoneActions.join(", ")}`}
+        </p>
+      )}
       <WindowBar context={context} />
     </>
   );

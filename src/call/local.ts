@@ -55,6 +55,7 @@ export const commands: Readonly<Record<string, readonly string[]>> = {
   "engine.open": ["open"],
   "engine.sessions": ["ps", "top"],
   "engine.session": ["show"],
+  "session.setChecks": ["accept ID"],
   "engine.lineage": ["lineage"],
   "engine.export": ["export"],
   "engine.import": ["import"],

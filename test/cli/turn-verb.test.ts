@@ -30,7 +30,7 @@ suite("what the model saw", { concurrency: 4 }, () => {
     const parts = explained!["parts"] as Fields[];
     assert.deepEqual(
       parts.map(({ part }) => part),
-      ["settings", "tools (9)", "system", "user"],
+      ["settings", "tools (10)", "system", "user"],
     );
     assert.ok(parts.every(({ why, share }) => String(why) !== "" && Number(share) < 1));
     const people = await skein.here("explain", id, "--at", String(seq));

@@ -3,6 +3,7 @@ import { fold } from "../../src/core/fold.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { staleChecks } from "../../src/core/check/check.ts";
 import { sessionCatalog } from "../../src/core/catalog.ts";
 import { readEvent } from "../../src/core/event.ts";
 import type { Ranges } from "../../src/core/range.ts";
@@ -57,7 +58,9 @@ test("folding from any snapshot equals folding from the start", () => {
 function standingOf({ standing }: State): unknown {
   const { status: _, why: __, turn: ___, sleep: ____, inbox: _____, ...rest } = standing;
   // A context begins anew with a rewind, with the tools that count and any renderer.
-  return plain({ ...rest, tools: rest.tools.slice(-1), renderer: null, plan: null, pace: noPace });
+  // What a check found belongs to the mind that the rewind left.
+  const checks = staleChecks(rest.checks);
+  return plain({ ...rest, checks, tools: rest.tools.slice(-1), renderer: null, plan: null, pace: noPace });
 }
 
 test("a rewind gives the mind at its target and leaves the standing, also in rewinds of rewinds", () => {

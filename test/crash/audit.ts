@@ -84,11 +84,13 @@ export async function audit(
 async function read(engine: Engine, ledger: Ledger): Promise<Holding> {
   const marked = new Map<string, Place[]>();
   const deleted = new Set<string>();
+  const successors = new Set<string>();
   let count = 0;
   for (let after: string | undefined; ;) {
     const page = await engine.feed(after === undefined ? { limit: 1_000 } : { after, limit: 1_000 });
     for (const event of page.events) {
       count++;
+      if (event.type === "session.continued") successors.add((event.body as { to: string }).to);
       if (event.type === "session.deleted") deleted.add((event.body as { session: string }).session);
       const token = tokenIn(event);
       if (token === null) continue;
@@ -101,9 +103,27 @@ async function read(engine: Engine, ledger: Ledger): Promise<Holding> {
     if (page.position === after) break;
     after = page.position;
   }
+  for (const [mark, places] of marked) {
+    const { session: target } = ledger.entries.get(mark) ?? {};
+    // A queued input moves to the session that continues its own: of the two the first counts.
+    const isCopy = ({ token, event }: Place): boolean =>
+      queued.has(event.type) &&
+      successors.has(event.session) &&
+      (deleted.has(target ?? "") ||
+        places.some((one) => isBefore(one, event) && one.token.text === token.text));
+    marked.set(
+      mark,
+      places.filter((place) => !isCopy(place)),
+    );
+  }
   const known = new Set([...ledger.entries.values()].map(({ placed }) => placed?.session));
   return { count, marked, deleted, strangers: [...deleted].some((session) => !known.has(session)) };
 }
+
+const queued: ReadonlySet<string> = new Set(["input.received", "message.received"]);
+
+const isBefore = ({ event }: Place, { session, type }: SessionEvent): boolean =>
+  event.session !== session && event.type === type && event.session < session;
 
 /** What is wrong with one write. */
 function flawsOf(entry: Entry, places: readonly Place[], { deleted, strangers }: Holding): string[] {

@@ -6,6 +6,8 @@ import { commands, localCalls, localVerbs } from "../../src/call/local.ts";
 import { operationIds, operationOf, type OperationId } from "../../src/call/operations.ts";
 import { decodeQuery, encodeQuery } from "../../src/protocol/query.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
+import { SessionChecks } from "../../src/runtime/engine/check-calls.ts";
+import { MemoryCalls } from "../../src/runtime/engine/memory-calls.ts";
 import { ProjectCalls } from "../../src/runtime/engine/project-calls.ts";
 import { SessionMessages } from "../../src/runtime/engine/session-messages.ts";
 import { SessionReader } from "../../src/runtime/engine/session-reader.ts";
@@ -18,8 +20,8 @@ const callsOf = (name: string, ...classes: readonly { readonly prototype: object
       .map((call) => `${name}.${call}`),
   );
 const calls = [
-  ...callsOf("engine", Engine, ProjectCalls),
-  ...callsOf("session", Session, SessionMessages, SessionReader),
+  ...callsOf("engine", Engine, ProjectCalls, MemoryCalls),
+  ...callsOf("session", Session, SessionChecks, SessionMessages, SessionReader),
 ];
 
 /** Operations whose functions are in the subpath skein/tickets: runPlan and listTickets. */

@@ -104,7 +104,7 @@ test("a call added in two files is in library, HTTP, client, OpenAPI, CLI, palet
     insert(join(copy, "src/call/session-standing.ts"), "export const sessionStanding = {", description);
     insert(
       join(copy, "src/runtime/engine/session.ts"),
-      "export class Session extends SessionReader {",
+      "export class Session extends SessionChecks {",
       method,
     );
     writeFileSync(join(copy, "program.ts"), program);

@@ -28,7 +28,7 @@ test("every file of a process has its own result, in order", () => {
     events.flatMap(({ type, data }) => (type === "test:pass" && data.name !== file ? [data.name] : [])),
   );
   // What the blocked process had not yet said of its file is lost.
-  const expected = [["is seeded"], [], [], ["passes", "runs the hooks of its own tests only"]];
+  const expected = [["is seeded"], [], [], ["passes", "runs only the hooks of this file"]];
   assert.deepEqual(passed, expected);
   assert.match(text, /1 ended before/);
 });

@@ -15,7 +15,7 @@ const halves: readonly (readonly string[])[] = [
     "test/examples/deploy.test.ts",
   ],
   [
-    ...["import", "many", "markdown", "told", "unknown"].map(browser),
+    ...["import", "many", "markdown", "shown-state", "unknown"].map(browser),
     ...["message-kill", "turn-kill", "work-kill"].map(crash),
   ],
 ];

@@ -124,10 +124,10 @@ test("results that are only whole are refused above the limit, and the rest can 
     assert.deepEqual([status, (body as Problem).code], [409, "refused"], id);
     assert.match((body as Problem).hint, /pages/);
   }
-  // It runs all the same, and makes its context smaller.
+  // It runs all the same: what does not fit its share of the context is listed by key.
   const asked = await place.call("session.ask", { id: session.id, params: { input: "Well?" } });
   const kinds = framesIn(asked.body as string).map(({ event }) => event);
-  assert.ok(kinds.includes("transcript.compacted") && kinds.includes("turn.ended"), asked.body as string);
+  assert.ok(kinds.includes("context.planned") && kinds.includes("turn.ended"), asked.body as string);
   assert.doesNotMatch(asked.body as string, /^event: problem$/m);
   fine(await place.call("session.compress", { id: session.id }));
   fine(await place.call("session.fold", { id: session.id }));

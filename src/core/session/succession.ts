@@ -95,7 +95,7 @@ function continueDrafts(
     ...(limits === undefined ? [] : [draft("budget.set", { limits })]),
     draft("session.closed", { outcome: "completed" }, because(reason)),
     // Last, so that the last of these records says what became of the session.
-    draft("session.continued", { to }, because(reason)),
+    draft("session.continued", { to }),
     ...(epoch === undefined ? [] : [draft("lease.released", { epoch })]),
   ];
 }

@@ -306,6 +306,8 @@ test("a session that waits for another waits for the one that it went on as", as
   await third.close();
   await until(async () => (await textsOf(waiting)).length === 1);
   assert.match((await textsOf(waiting))[0] ?? "", new RegExp(third.id));
+  // What it was told began a turn, which must end first.
+  await until(async () => (await waiting.state()).turn === null && (await waiting.state()).inbox.count === 0);
   const after = await waiting.rollover();
   await realWorld().sleep(100);
   assert.equal((await textsOf(after)).filter((text) => text.startsWith("Trigger")).length <= 1, true);

@@ -82,6 +82,7 @@ test("a state shows the session with its existing contents", async () => {
     outbox: [],
     requests: [],
     asked: [],
+    checks: [],
     contracts: [],
     cost: noCost,
     imported: noImport,
@@ -145,7 +146,7 @@ for (const [name, make] of Object.entries(makers)) {
       [1],
     );
     assert.deepEqual(await (await session.load("first")).items(), []);
-    const hint = "checkpoints: first, good";
+    const hint = /^checkpoints: first, good; or a time, such as/;
     await assert.rejects(session.load("bad"), { code: "not-found", message: /no checkpoint "bad"/, hint });
   });
 

@@ -138,11 +138,11 @@ test("with room left, a model that gives no summary is not called again at every
     if (isPrompt(call)) return [];
     steps += 1;
     return steps === 1 || steps > 10 ? "Read." : [use("scratch", { key: "step", value: steps })];
-  });
+  }, 9_000);
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "Small steps" });
   await ask(session, `Turn 1: ${"Read 12 records. ".repeat(700)}`);
-  await ask(session, `Turn 2: ${"Read 12 records. ".repeat(150)}`);
+  await ask(session, `Turn 2: ${"Read 12 records. ".repeat(250)}`);
   assert.equal(steps, 11);
   const prompts = script.calls.filter(isPrompt).length;
   assert.ok(prompts >= 1 && prompts <= 3, `${prompts} prompts in 10 steps`);

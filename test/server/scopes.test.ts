@@ -76,6 +76,19 @@ test("a write-only token sees only the results of its input", async () => {
   const asked = fine(await ask(write, "session.ask", { input: "And now?" })) as string;
   assert.match(asked, /And now\?[^]*Done\./);
   assert.doesNotMatch(asked, /canary/);
+  // What the turn takes in from elsewhere is not its result.
+  const open = await known();
+  await engine.remember({
+    kind: "fact",
+    key: "opening-hours",
+    scope: "workspace",
+    value: `9 to 5, ${canary}`,
+  });
+  const told = fine(
+    await place.call("session.ask", { id: open, params: { input: "The opening hours?" }, token: write }),
+  );
+  assert.match(told as string, /memory\.carried[^]*Done\./);
+  assert.doesNotMatch(told as string, /canary/);
 });
 
 test("what all sessions start with, and what waits for approval, is decided by who operates", async () => {

@@ -29,6 +29,8 @@ export interface SessionStreamOptions {
   /** Settles when the stream should end, with its last position. */
   readonly endsAt?: Promise<number> | undefined;
   /** The stream ends with the first event of this type, and returns it. */
+  /** Events of these types come without their contents. */
+  readonly withheld?: ReadonlySet<string> | undefined;
   readonly endsWith?: SessionEvent["type"] | undefined;
 }
 
@@ -70,7 +72,9 @@ export async function streamSession(
     atSeq = event.seq;
     if (event.type === options.endsWith) [ending, endSeq] = [event, atSeq];
     if (wants === null || wants.has(event.type)) {
-      if (frame === null) sink.write(eventFrame(event, eventId(event)));
+      if (options.withheld?.has(event.type) === true)
+        sink.write(eventFrame({ ...event, content: undefined }, eventId(event)));
+      else if (frame === null) sink.write(eventFrame(event, eventId(event)));
       else sink.share(frame);
       left -= 1;
     }

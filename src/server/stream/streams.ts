@@ -111,8 +111,20 @@ async function openAsk(
   const last = before?.last;
   const first = started.session === undefined || started.session === at.id ? started.seq : 1;
   const fromSeq = Math.max(before === null ? started.seq : first, (last?.seq ?? 0) + 1);
-  return streamRun({ engine, session: at, fromSeq, last, running: run.result }, given);
+  const withheld = call.scopes.some((scope) => scope === "read" || scope === "admin") ? undefined : ofOthers;
+  return streamRun({ engine, session: at, fromSeq, last, running: run.result, withheld }, given);
 }
+
+/** What a turn takes in that its input did not bring: to be seen with the scope `read` only. */
+const ofOthers: ReadonlySet<string> = new Set([
+  "session.opened",
+  "session.forked",
+  "document.loaded",
+  "memory.carried",
+  "context.retrieved",
+  "transcript.compacted",
+  "handoff.written",
+]);
 
 async function openWatch(
   call: OperationCall,
@@ -174,11 +186,12 @@ interface RunStreamOptions {
   readonly fromSeq: number;
   readonly last: KnownHead | undefined;
   readonly running: Promise<RunResult>;
+  readonly withheld?: ReadonlySet<string> | undefined;
 }
 
 /** Everything up to the end of the run, also in the sessions that it goes on as; and then why it ended. */
 function streamRun(
-  { engine, session, fromSeq, last, running }: RunStreamOptions,
+  { engine, session, fromSeq, last, running, withheld }: RunStreamOptions,
   { hub, problemOf }: StreamDeps,
 ): (sink: Sink) => Promise<void> {
   const ended = running.then(
@@ -195,7 +208,7 @@ function streamRun(
       const here = at;
       const endsAt = ended.then(async () => (await here.head()).seq);
       endsAt.catch(() => null);
-      const how = { ...place, endsAt, endsWith: "session.continued" } as const;
+      const how = { ...place, endsAt, withheld, endsWith: "session.continued" } as const;
       const ending = await streamSession({ engine, hub, session: at, sink }, how);
       if (ending === null || sink.signal.aborted) break;
       const next = await engine.session((ending.body as { readonly to: string }).to).catch(() => null);

@@ -28,6 +28,8 @@ const noCost = {
 
 const smart = { zone: "smart", zoneCauses: [], zoneActions: [] };
 
+const nothingSet = { checks: [], contracts: [] };
+
 test("a state shows the session with its existing contents", async () => {
   await using place = inMemory();
   const session = await place.engine.open({
@@ -82,8 +84,7 @@ test("a state shows the session with its existing contents", async () => {
     outbox: [],
     requests: [],
     asked: [],
-    checks: [],
-    contracts: [],
+    ...nothingSet,
     cost: noCost,
     imported: noImport,
     turn: null,

@@ -19,10 +19,12 @@ const times = `## Times and durations
 
 - \`SPAN\` is a duration: \`90s\`, \`30m\`, \`2h\` or \`1d\`.
 - \`TIME\` is a date or time (\`2026-11-01\`, \`2026-11-01T09:30:00Z\`; UTC without a zone), a duration, or
-  milliseconds since 1970. Where an option selects past events, a duration counts back from now: \`log --since
-  2h\`. Where it sets a future time, it counts forward: \`sleep --until 2h\`.
+  milliseconds since 1970. A date means the beginning of that day: \`log --until 2026-11-16\` leaves
+  that day out. Where an option selects past events, a duration counts back from now: \`log --since 2h\`.
+  Where it sets a future time, it counts forward: \`sleep --until 2h\`.
 - In a position (\`ID@TIME\`, and options that take \`SEQ|NAME|TIME\`) a time without a zone is in the zone of
-  the process ([places](concepts.md#the-log-is-the-only-truth)).
+  the process, and a date means the end of that day: \`ID@2026-11-16\` includes it
+  ([places](concepts.md#the-log-is-the-only-truth)).
 `;
 
 export async function describeCli(): Promise<string> {

@@ -50,7 +50,7 @@ export const engineProjects = {
       about: [
         'A session of a project is opened with "skein open --project ID". It starts with the project\'s ' +
           "objective, instructions, constraints and items; its forks, children and successors belong to " +
-          "the project too. Items recorded later reach sessions that are opened later.",
+          "the project too. Items recorded later reach open sessions at their next turn.",
         "A project's cost is that of its sessions: skein cost --project ID.",
       ],
       examples: [

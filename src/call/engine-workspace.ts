@@ -71,8 +71,9 @@ export const engineWorkspace = {
         "promote keeps an item of a session; remember keeps something that comes from no session. With " +
           "--agent NAME the scope is the agent's.",
         "A new session starts with what its objective is about, and with your preferences (the scope user) " +
-          "first. A forgotten entry is not given to sessions that are opened later. The log still has it; " +
-          "--erase deletes it for good, and lists where else it stands.",
+          "first; open ones get new entries at their next turn. A forgotten entry reaches no new session, " +
+          "and open ones that have it learn that it no longer holds. The log still has it; --erase deletes " +
+          "it for good, and lists where else it stands.",
         "Items of turns that took in outside content (results of tools, files, messages, imports) wait " +
           "for approval: pending lists them with their origin, approve or reject decides. A rejected one " +
           "is not proposed again.",

@@ -168,7 +168,10 @@ export const sessionBranches = {
           "budget, rules, contracts and open requests. Inputs, messages and webhooks for the old id arrive " +
           "there, through any number of rollovers. What does not go over is listed.",
       ],
-      examples: ["skein rollover 4x8kz1", 'skein rollover 4x8kz1 --because "the context is full"'],
+      examples: [
+        "skein rollover 4x8kz1  # the next session begins with its handoff",
+        'skein rollover 4x8kz1 --because "the context is full"  # with a reason, which the log keeps',
+      ],
     },
   }),
   "session.merge": change("session", "merge", {
@@ -278,8 +281,8 @@ export const sessionBranches = {
         "Without a position the log is folded again from its first record; the hash of what the session " +
           "knew at the end of each turn, and the digest of each context, must equal the recorded ones. It " +
           "only reads, and exits with 1 on a mismatch.",
-        "With a position the turns that had not ended there run again, in a fork that leaves right " +
-          "before the first of them. The fork gets the same inputs in the same order. Tool calls that the " +
+        "With a position every turn that ended after it runs again, in a fork made just before the first " +
+          "of them. The fork gets the same inputs in the same order. Tool calls that the " +
           "original also made get its recorded results; others are an error, and nothing outside is " +
           "touched. It exits with 7 when it stopped before the end.",
       ],

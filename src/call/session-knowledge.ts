@@ -202,8 +202,8 @@ export const sessionKnowledge = {
       done: "uncompressed",
       about: [
         "Nothing is rewound: what was said since stays. A compaction before that one holds again. It is " +
-          "refused if the context would be too long for the model; migrate to a model with a larger window " +
-          "first.",
+          "refused if the context would reach the share at which it is compacted (80 % by default); " +
+          "migrate to a model with a larger window first.",
       ],
       examples: [
         "skein uncompress 4x8kz1  # the newest compaction",

@@ -149,8 +149,9 @@ export const sessionLifecycle = {
       flags: { triggers: { value: "NAME" }, untilMs: { type: "coming" } },
       done: "sleeping",
       about: [
-        "An input from a person or a message wakes it. At its time a worker, or else the next run, wakes " +
-          'it and tells the model; "skein run ID --wait" waits for that time.',
+        "An input from a person always wakes it. So does a message; with --trigger only if one of these " +
+          "is a message trigger. At its time a worker, or else the next run, wakes it and tells the " +
+          'model; "skein run ID --wait" waits for that time.',
       ],
       examples: [
         "skein sleep 4x8kz1 --until 2h  # for two hours; the same as --for 2h",

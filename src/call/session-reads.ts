@@ -134,7 +134,7 @@ export const sessionReads = {
       about: [
         "The tree begins with the session that all others come from. Each line says how a session comes " +
           "from the one above it and at which position (fork; child: a session that it opened; successor: " +
-          "a session opened by clear, handoff or open --from), its status, and what was merged into it, " +
+          "a session opened by rollover, clear or open --from), its status, and what was merged into it, " +
           "as ID@SEQ.",
       ],
       examples: [
@@ -268,7 +268,8 @@ export const sessionReads = {
       line: "List the tools that a session's model is offered, with effect and permission.",
       about: [
         "The effect says what a crash in the middle means: a read or idempotent call runs again; an " +
-          "unsafe one does not, and its outcome is unknown; a session call is one append with its result. " +
+          "unsafe one does not, unless the tool's probe says that it had no effect, and without a probe " +
+          "its outcome is unknown; a session call is one append with its result. " +
           "The rule applies to a call whatever its arguments; rules with a pattern come on top.",
         "Bound servers are started for this, and stopped again.",
       ],

@@ -86,8 +86,8 @@ export const open = verb({
       "over is listed.",
     "Tools that are not safe to repeat, such as shell, ask before they run: the session is " +
       'suspended until "skein answer". --yes allows them without asking, and rules of the agent or ' +
-      '"skein grant" decide for single tools. Either way the rule is in the log. Sandboxed tools do ' +
-      "not ask.",
+      '"skein grant" decide for single tools. Either way the rule is in the log. A sandboxed shell ' +
+      "without the network does not ask.",
   ],
   examples: [
     'skein open "Fix login"  # a session in ./skein.db; prints its id',

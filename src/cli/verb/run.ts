@@ -19,8 +19,9 @@ export const run = verb({
   },
   about: [
     "It first settles what a process left unfinished: calls that only read, or may be repeated, run " +
-      "again; the outcome of any other is unknown, and the session asks. Only one process runs a " +
-      "session; without --wait the second names the first, and ends with 1.",
+      "again; of any other the tool's probe finds the outcome. If that stays unknown, the session asks, or " +
+      "informs the model where the agent says onUnknown: tell. Only one process runs a session; " +
+      "without --wait the second names the first, and ends with 1.",
     "The exit code is 0 when the session is idle or asleep, and 7 when it is suspended. Ctrl-C " +
       "interrupts the turn; SIGTERM stops before the next step, and another process can continue.",
   ],

@@ -16,7 +16,7 @@ const gains: readonly (readonly [title: string, text: string, slug: string])[] =
   ],
   ["No double effects", "A tool declares its effect. An unsafe call never runs twice on its own.", "tools"],
   ["Branches", "Fork at any position, rewind files too, merge back what a branch learned.", "concepts"],
-  ["Memory", "Facts, decisions and tasks outlive every compaction and reach the next session.", "memory"],
+  ["Memory", "Facts, decisions and tasks outlive compaction. Handoffs and memory pass them on.", "memory"],
   ["Wakes up", "A time, a file, a commit, a message or a webhook starts the next turn.", "triggers"],
   [
     "Audit and erasure",

@@ -121,6 +121,13 @@ suite("bad input changes nothing", { concurrency: 4 }, () => {
       hint: /save creates one/,
     },
     {
+      name: "no position to go back to",
+      words: () => ["rewind", id],
+      code: "invalid",
+      message: /rewind: --to is required/,
+      hint: /--to 12/,
+    },
+    {
       name: "position 0",
       words: () => ["state", id, "--at", "0"],
       code: "invalid",

@@ -46,7 +46,7 @@ export function stateLines(
         ? `${out.dim("copy")} of a session that lives elsewhere; it was ${state.status}${reason}`
         : `${paintStatus(out, state.status)(state.status)}${reason}`,
     ),
-    ...row("continued as", state.next ?? ""),
+    ...row("successor", state.next ?? ""),
     ...row("moved to", oneLine(movedTo ?? "")),
     ...(state.name === null ? [] : row("objective", oneLine(state.objective ?? ""))),
     ...row(

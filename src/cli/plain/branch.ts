@@ -32,6 +32,12 @@ export const branchPlain = [
     },
   }),
   plain("session.rewind", {
+    prepare({ params }) {
+      if (params.place === undefined)
+        throw new SkeinError("invalid", "rewind: --to is required", {
+          hint: "a position, a checkpoint or a time, such as --to 12, --to before-run or --to=-2h",
+        });
+    },
     print(written, { found, params: { place } }) {
       const { seq, headSeq, duplicate, files } = written;
       const done = duplicate

@@ -6,6 +6,11 @@ import { oneLine } from "../format/text.ts";
 const tailLines = 20;
 
 export const checkPlain = [
+  plain("session.setChecks", {
+    prepare({ params }) {
+      params.checks ??= [];
+    },
+  }),
   plain("session.check", {
     print({ passed, seq, checks }, { found: { id }, out }) {
       const json = { session: id, passed, seq, checks };

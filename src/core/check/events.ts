@@ -3,7 +3,6 @@ import { type CatalogEntry, event } from "../catalog-entry.ts";
 import { Count, Json, Millis, Sha256 } from "../schema.ts";
 import { sha } from "../sample.ts";
 import { after } from "../summary-text.ts";
-import { plural } from "../text/number-format.ts";
 import { CheckName, checkKinds, checkStatuses } from "./check.ts";
 import * as z from "zod";
 
@@ -18,7 +17,7 @@ export const checkEvents = {
     summary: ({ checks }) =>
       checks.length === 0
         ? "Accept checks removed"
-        : `${plural(checks.length, "accept check")}: ${checks.map(({ name }) => name).join(", ")}`,
+        : `Accept checks: ${checks.map(({ name }) => name).join(", ")}`,
     sample: {
       body: { checks: [{ name: "tests", kind: "command", digest: sha }] },
       content: {

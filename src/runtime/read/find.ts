@@ -3,6 +3,9 @@ import { SkeinError, sessionNotFound } from "../../core/error.ts";
 import { isSessionName, parseSessionId, quote, type SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
 
+/** Shorter ones are typed by mistake, and some verbs delete. */
+const suffixCharsMin = 4;
+
 export async function findSession(store: Store, idOrEnding: string): Promise<SessionId> {
   if (typeof idOrEnding !== "string")
     throw new SkeinError("invalid", `expected a session id, got ${quote(idOrEnding)}`);
@@ -19,6 +22,12 @@ export async function findSession(store: Store, idOrEnding: string): Promise<Ses
       hint: '"skein ps" lists the sessions',
     });
   }
+  if (second === undefined && idOrEnding.length < suffixCharsMin)
+    throw new SkeinError(
+      "invalid",
+      `expected a session id or at least ${suffixCharsMin} characters of its end, got ${quote(idOrEnding)}`,
+      { hint: `for example ${first.slice(-6)}` },
+    );
   if (second === undefined) return first;
   throw new SkeinError("invalid", `"${idOrEnding}" matches more than one session`, {
     hint: `use a longer suffix: ${found.slice(0, 5).join(", ")}${found.length > 5 ? ", …" : ""}`,

@@ -3,8 +3,8 @@
  * until then; a day for its end. Without a zone it is in that of the process.
  */
 
-const unitsMs = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 } as const;
-const agoPattern = /^-(\d{1,6})([mhdw])$/;
+const unitsMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 } as const;
+const agoPattern = /^-(\d{1,6})([smhdw])$/;
 const datePattern = /^(\d{4})-(\d{2})-(\d{2})$/;
 const timePattern = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)(Z|[+-]\d{2}:\d{2})?$/;
 

@@ -12,6 +12,7 @@ const hourMs = 3_600_000;
 test("a time names a moment in the zone of the process; a day its end", () => {
   const cases: readonly (readonly [string, number | null])[] = [
     ["-2h", nowMs - 2 * hourMs],
+    ["-90s", nowMs - 90_000],
     ["-90m", nowMs - 1.5 * hourMs],
     ["-3d", nowMs - 72 * hourMs],
     ["-1w", nowMs - 7 * 24 * hourMs],

@@ -43,7 +43,10 @@ export async function git(world: GitWorld, cwd: string, args: readonly string[])
     GIT_EDITOR: "true",
   };
   const child = await world.spawn(["git", ...quiet, ...args], { cwd, env }).catch((cause: unknown) => {
-    throw new SkeinError("unavailable", "git: cannot start", { hint: "install Git", cause });
+    throw new SkeinError("unavailable", "git: cannot start", {
+      hint: "install Git, or omit worktrees",
+      cause,
+    });
   });
   const done = new AbortController();
   const late = world

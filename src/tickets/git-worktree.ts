@@ -6,15 +6,9 @@ import { mkdir, readdir, realpath, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
+import { git as runGit, type GitAnswer } from "../platform/git.ts";
 import { locked } from "./plan-lock.ts";
 import type { World } from "../runtime/world.ts";
-
-/** Git's output. */
-interface Answer {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 export interface PlanRepository {
   /** The top of its working tree, with links resolved. */
@@ -28,56 +22,17 @@ export interface Worktree {
   readonly branch: string;
 }
 
-const timeoutMs = 120_000;
 /** Another Git may hold a lock for a moment. */
 const lockTries = 20;
 const lockWaitMs = 250;
-const settings = ["core.hooksPath=/dev/null", "core.fsmonitor=false", "commit.gpgSign=false"];
-const quiet = ["--no-pager", ...settings.flatMap((one) => ["-c", one])];
-const passedOn = ["PATH", "HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"] as const;
 
-async function git(world: World, cwd: string, args: readonly string[]): Promise<Answer> {
+async function git(world: World, cwd: string, args: readonly string[]): Promise<GitAnswer> {
   for (let tried = 1; ; tried++) {
-    const answer = await gitOnce(world, cwd, args);
+    const answer = await runGit(world, cwd, args);
     const isLocked = answer.code !== 0 && /\.lock'?: File exists|could not lock/i.test(answer.stderr);
     if (!isLocked || tried >= lockTries) return answer;
     await world.sleep(lockWaitMs);
   }
-}
-
-async function gitOnce(world: World, cwd: string, args: readonly string[]): Promise<Answer> {
-  const known = passedOn.flatMap((name) => {
-    const value = world.secret(name);
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  const env = {
-    PATH: "/usr/local/bin:/usr/bin:/bin",
-    ...Object.fromEntries(known),
-    LC_ALL: "C",
-    GIT_TERMINAL_PROMPT: "0",
-    GIT_EDITOR: "true",
-  };
-  const child = await world.spawn(["git", ...quiet, ...args], { cwd, env }).catch((cause: unknown) => {
-    throw new SkeinError("unavailable", "git: cannot start", {
-      hint: "install Git, or omit worktrees",
-      cause,
-    });
-  });
-  const done = new AbortController();
-  const late = world
-    .sleep(timeoutMs, done.signal)
-    .then(() => (done.signal.aborted ? undefined : child.kill()));
-  const [stdout, stderr] = await Promise.all([textOf(child.stdout), textOf(child.stderr)]);
-  const { code } = await child.exited;
-  done.abort();
-  await late;
-  return { code, stdout, stderr };
-}
-
-async function textOf(stream: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of stream) chunks.push(chunk);
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 async function must(world: World, cwd: string, args: readonly string[], what: string): Promise<string> {

@@ -48,7 +48,7 @@ const layers: Readonly<Record<string, Layer>> = {
   },
   // A program on the public engine: its types, the checks of its options, and the machine.
   tickets: {
-    src: ["core", "runtime (types)", "runtime/options", "runtime/world", "tickets"],
+    src: ["core", "platform", "runtime (types)", "runtime/options", "runtime/world", "tickets"],
     node: "all",
     packages: ["zod"],
   },

@@ -38,6 +38,7 @@ const rightly: Readonly<Record<string, Params>> = {
   "session.retract": { kind: "fact", key: "k" },
   "session.promote": { kind: "fact", key: "k", scope: "workspace" },
   "session.scratch": { key: "k", value: 1 },
+  "session.setChecks": { checks: [] },
   "session.uncompress": {},
   "session.compress": { strategy: "prune" },
   "session.score": { name: "good", value: 1 },

@@ -104,11 +104,12 @@ async function read(engine: Engine, ledger: Ledger): Promise<Holding> {
     after = page.position;
   }
   for (const [mark, places] of marked) {
-    const { session: target } = ledger.entries.get(mark) ?? {};
+    const { session: target, placed } = ledger.entries.get(mark) ?? {};
     // A queued input moves to the session that continues its own: of the two the first counts.
     const isCopy = ({ token, event }: Place): boolean =>
       queued.has(event.type) &&
       successors.has(event.session) &&
+      placed?.session !== event.session &&
       (deleted.has(target ?? "") ||
         places.some((one) => isBefore(one, event) && one.token.text === token.text));
     marked.set(

@@ -45,8 +45,9 @@ const largeRecord = (token: string) =>
   }) as const;
 const keys = ["rate", "owner", "branch", "deadline"] as const;
 
-const placed = (session: Session, { seq, headSeq, duplicate }: AppendResult): Placed => ({
-  session: session.id,
+const placed = (session: Session, { seq, headSeq, duplicate, session: taken }: AppendResult): Placed => ({
+  // An input to a session that was cleared goes to the one that continues it.
+  session: taken ?? session.id,
   seq,
   headSeq,
   duplicate,

@@ -307,7 +307,10 @@ test("a session that waits for another waits for the one that it went on as", as
   await until(async () => (await textsOf(waiting)).length === 1);
   assert.match((await textsOf(waiting))[0] ?? "", new RegExp(third.id));
   // What it was told began a turn, which must end first.
-  await until(async () => (await waiting.state()).turn === null && (await waiting.state()).inbox.count === 0);
+  await until(async () => {
+    const { turn, inbox, lease } = (await waiting.fold()).standing;
+    return turn === null && inbox.waiting.length === 0 && !lease.held;
+  });
   const after = await waiting.rollover();
   await realWorld().sleep(100);
   assert.equal((await textsOf(after)).filter((text) => text.startsWith("Trigger")).length <= 1, true);

@@ -19,6 +19,7 @@ import { historyEvents } from "./history/events.ts";
 import { proxyEvents } from "./proxy/events.ts";
 import { checkEvents } from "./check/events.ts";
 import { projectEvents, projectListEvents } from "./project/events.ts";
+import { ticketEvents } from "./project/ticket-events.ts";
 import { workspaceEvents } from "./workspace/events.ts";
 
 /** The events of a session by slice. */
@@ -57,7 +58,7 @@ export const workspaceCatalog = { ...workspaceEvents, ...projectListEvents } sat
   CatalogEntry
 >;
 /** The log of a project holds these, and items as in a session. */
-export const projectCatalog = projectEvents;
+export const projectCatalog = { ...projectEvents, ...ticketEvents } satisfies Record<string, CatalogEntry>;
 
 /** The types of events in the log of a session. */
 export type SessionEventType = keyof typeof sessionCatalog;

@@ -92,6 +92,10 @@ export const limit = {
   ticketsMax: 1_000,
   ticketIdCharsMax: 40,
   ticketTitleCharsMax: 500,
+  /** Tickets that one ticket of a project waits for. */
+  ticketAfterMax: 50,
+  /** Agents that a project names. */
+  projectAgentsMax: 20,
   /** Topics with a contract in one session, and the size of one schema. */
   contractsMax: 100,
   contractBytesMax: 32_768,

@@ -38,12 +38,6 @@ export interface PlanDraft {
 export const mistake = (file: string, line: number, text: string, hint?: string): SkeinError =>
   new SkeinError("invalid", `${file}:${line}: ${text}`, { hint });
 
-/** Part of a branch name, so its characters are limited. */
-const idPattern = /^(?!.*\.\.)(?!.*\.lock$)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?$/;
-export const idHint = `expected at most ${limit.ticketIdCharsMax} letters, digits, ".", "_" and "-"`;
-
-export const isTicketId = (id: string): boolean => id.length <= limit.ticketIdCharsMax && idPattern.test(id);
-
 /** A text turned into an id. */
 export function slug(text: string): string {
   const plain = text.normalize("NFKD").toLowerCase();

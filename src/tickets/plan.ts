@@ -8,7 +8,8 @@ import { checkTexts, isObject } from "../core/option-check.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { agentHint, isAgentWord } from "../core/workspace/agent.ts";
-import { idHint, isTicketId, mistake, slug, type Ticket } from "./plan-draft.ts";
+import { cycleIn, idHint, isTicketId } from "../core/project/ticket.ts";
+import { mistake, slug, type Ticket } from "./plan-draft.ts";
 import { readJson } from "./plan-json.ts";
 import { readMarkdown } from "./plan-markdown.ts";
 
@@ -185,30 +186,6 @@ function checkAfter(tickets: readonly Ticket[], file: string): void {
     `after: circular dependency: ${[...cycle, first].join(" after ")}`,
     "remove one of these dependencies",
   );
-}
-
-/** Ids of tickets that wait for one another, each after the next; null if there are none. */
-export function cycleIn(tickets: readonly Pick<Ticket, "id" | "after">[]): readonly string[] | null {
-  const after = new Map(tickets.map((ticket) => [ticket.id, ticket.after]));
-  const done = new Set<string>();
-  for (const { id: start } of tickets) {
-    // Without recursion: a plan may be one long chain.
-    const path: { readonly id: string; next: number }[] = done.has(start) ? [] : [{ id: start, next: 0 }];
-    const on = new Set(path.map(({ id }) => id));
-    for (let last = path.at(-1); last !== undefined; last = path.at(-1)) {
-      const next = after.get(last.id)?.[last.next++];
-      if (next === undefined) {
-        done.add(last.id);
-        on.delete(last.id);
-        path.pop();
-      } else if (on.has(next)) return path.slice(path.findIndex(({ id }) => id === next)).map(({ id }) => id);
-      else if (!done.has(next)) {
-        path.push({ id: next, next: 0 });
-        on.add(next);
-      }
-    }
-  }
-  return null;
 }
 
 /** The digest input of a ticket's text and checks, which detects a later change of them. */

@@ -46,7 +46,10 @@ const design = {
     "heads.listed heads.accepted approval.saved approval.revoked project.listed " +
     // Since 0.5: what waits to be remembered.
     "memory.proposed memory.rejected",
-  project: "project.opened project.joined project.noted project.closed project.reopened project.archived",
+  project:
+    "project.opened project.joined project.noted project.closed project.reopened project.archived " +
+    "ticket.planned ticket.proposed ticket.accepted ticket.rejected ticket.removed ticket.started " +
+    "ticket.settled project.configured",
 };
 const sessionTypes = [
   ...design.session.split(" ").map((name) => `session.${name}`),
@@ -122,6 +125,11 @@ const optionalFields = new Set(
     "session.opened: agent model labels parent from expiresAfterIdleMs",
     "session.labeled: set remove",
     "project.noted: session",
+    "ticket.planned: agent budget",
+    "ticket.proposed: agent budget",
+    "ticket.accepted: by",
+    "ticket.settled: session",
+    "project.configured: plan agent agents",
     "session.suspended: on",
     "session.slept: untilMs triggers",
     "session.woken: trigger",

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { checkPlan, cycleIn, parsePlan } from "../../src/tickets/plan.ts";
-import { isTicketId, slug, type Ticket } from "../../src/tickets/plan-draft.ts";
+import { cycleIn, isTicketId } from "../../src/core/project/ticket.ts";
+import { checkPlan, parsePlan } from "../../src/tickets/plan.ts";
+import { slug, type Ticket } from "../../src/tickets/plan-draft.ts";
 
 const wrong = (text: string, file = "plan.md"): string => {
   try {

@@ -8,6 +8,8 @@ import { itemKey } from "../item/fold.ts";
 import { defaultStatus, type ItemStatus } from "../item/kind.ts";
 import { limit } from "../limit.ts";
 import { present } from "../present.ts";
+import { decidePlan, type PlanCommand } from "./plan-decide.ts";
+import { PlanState } from "./plan.ts";
 
 export const projectStatuses = ["open", "closed", "archived"] as const;
 /** The status of a project. */
@@ -29,7 +31,7 @@ export interface ProjectItemRef {
 }
 
 /** The events that a project is folded from, besides items. */
-interface ProjectRecord {
+export interface ProjectRecord {
   readonly seq: number;
   readonly at: number;
   readonly type: string;
@@ -47,10 +49,12 @@ export class ProjectState {
   notes = 0;
   readonly sessions = new Map<string, number>();
   readonly items = new Map<string, ProjectItemRef>();
+  readonly plan = new PlanState();
 
   /** Applies the next record. Types that it does not know change nothing but the position. */
-  apply({ seq, at, type, actor, body: given }: ProjectRecord): void {
-    const body = (given ?? {}) as Readonly<Record<string, unknown>>;
+  apply(record: ProjectRecord): void {
+    const { seq, at, type, actor } = record;
+    const body = (record.body ?? {}) as Readonly<Record<string, unknown>>;
     this.seq = seq;
     this.activeAt = at;
     switch (type) {
@@ -81,6 +85,7 @@ export class ProjectState {
         this.items.delete(itemKey(String(body["kind"]), String(body["key"])));
         return;
       default:
+        this.plan.apply(record, body);
     }
   }
 
@@ -115,10 +120,11 @@ export type ProjectCommand =
     }
   | { readonly do: "note"; readonly text: string; readonly session?: string | undefined }
   | { readonly do: "close"; readonly outcome: ProjectOutcome; readonly reason?: string | undefined }
-  | { readonly do: "reopen" | "archive"; readonly reason?: string | undefined };
+  | { readonly do: "reopen" | "archive"; readonly reason?: string | undefined }
+  | PlanCommand;
 
 /** The record of a change, or a refusal. */
-export function decideProject(state: ProjectState, command: ProjectCommand): Decision {
+export function decideProject(state: ProjectState, command: ProjectCommand, actor: string): Decision {
   switch (command.do) {
     case "record":
       return must(state, "open", "change its items") ?? recorded(state, command);
@@ -142,6 +148,20 @@ export function decideProject(state: ProjectState, command: ProjectCommand): Dec
         must(state, "closed", "be archived") ??
         accept(withReason({ type: "project.archived", body: {} }, command))
       );
+    case "plan":
+    case "propose":
+    case "accept-tickets":
+    case "reject-tickets":
+    case "start-ticket":
+    case "settle-ticket":
+    case "configure": {
+      // What became of work that goes on is still written down.
+      const isLate = command.do === "settle-ticket" && state.status === "closed";
+      return (
+        (isLate ? null : must(state, "open", "change its plan")) ??
+        decidePlan(state.plan, command, { actor, seq: state.seq })
+      );
+    }
   }
 }
 

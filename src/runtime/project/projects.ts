@@ -227,7 +227,7 @@ async function change(deps: Deps, idOrEnding: string, command: ProjectCommand): 
   const { world, actor, once = null } = deps;
   const before = await write(deps, id, async () => {
     const { state, seq, hash } = await deps.projects.read(id);
-    const decision = decideProject(state, command);
+    const decision = decideProject(state, command, actor);
     if (!decision.ok) throw refusalError(decision.refusal);
     const { drafts, blobs } = seal(world, decision.drafts, { actor, key: once });
     return { parts: [{ session: id, expect: { seq, hash }, drafts }], blobs };

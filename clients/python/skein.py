@@ -478,7 +478,7 @@ class AddAgentZonesStrained(TypedDict, total=False):
     tokens: Optional[int]
     turns: Optional[int]
     ageMs: Optional[int]
-    actions: Sequence[Literal["tell-person", "tell-model", "compress", "suspend"]]
+    actions: Sequence[Literal["tell-person", "tell-model", "compress", "rollover", "suspend"]]
 
 
 class AddAgentZones(TypedDict, total=False):

@@ -105,6 +105,8 @@ export const limit = {
   inboxMax: 1_000,
   /** Queued inputs that go over to the session that continues one. */
   successionInputsMax: 400,
+  /** Steps that a session makes before its agent's zones may roll it over: each of a chain gets work done. */
+  rolloverStepsMin: 5,
   /** Sessions that are followed, one by one, to the newest of a chain whose first session is gone. */
   successionHopsMax: 1_000,
   /** Queued messages to other stores; a full outbox rejects more. */

@@ -6,9 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Engine, Session } from "../../src/index.ts";
 import { all } from "../runtime/place.ts";
 import { newPlace } from "./store-place.ts";
-import { engineAt, type ZoneOrder } from "./zone-runner.ts";
+import { engineAt, witnessed, type ZoneOrder } from "./zone-runner.ts";
 
 function dies(order: ZoneOrder): boolean {
   const program = join(import.meta.dirname, "zone-runner.ts");
@@ -54,6 +55,74 @@ for (const dieAfter of points) {
       await rm(directory, { recursive: true, force: true });
     }
   });
+}
+
+for (const [dieAfter, dieBefore] of [
+  ["zone.crossed", false],
+  ["session.continued", true],
+  ["session.continued", false],
+  // The record of the decision and the successor are one append.
+  ['"action":"rollover"', false],
+  ["lease.released", true],
+] as const) {
+  const when = `${dieBefore ? "before" : "after"} ${dieAfter}`;
+  test(`a rollover, killed ${when}: one successor each, no call twice`, async () => {
+    const directory = await mkdtemp(join(tmpdir(), "skein-zone-kill-"));
+    const witness = join(directory, "witness");
+    try {
+      const path = await newPlace(directory);
+      await using engine = await engineAt(path, { witness });
+      const zones = { strained: { tokens: 10_000, actions: ["rollover", "suspend"] } } as const;
+      await engine.addAgent({ name: "watched", instructions: "Fetch.", zones });
+      const bind = [{ kind: "tool", name: "report" }] as const;
+      const grant = [{ tool: "report", rule: "allow" }] as const;
+      const first = await engine.open({ objective: "Fetch reports", agent: "watched", bind, grant });
+      await first.input("Fetch sixteen reports");
+      // Three times, the second and third time in a later session.
+      for (let times = 0; times < 3; times++)
+        assert.ok(dies({ path, dieAfter, dieBefore, witness }), "the worker was killed there");
+      const worker = await engine.work({ concurrency: 1, leaseMs: 1_000 });
+      let chain = [first];
+      for (let tries = 0; tries < 300; tries++) {
+        chain = await chainOf(engine, first);
+        const { status, turn, inbox } = await (chain.at(-1) ?? first).state();
+        if (status === "open" && turn === null && inbox.count === 0) break;
+        await sleep(100);
+      }
+      await worker.stop();
+      assert.ok(chain.length >= 3, `${chain.length} sessions`);
+      assert.equal((await engine.sessions()).rows.length, chain.length, "each has one successor");
+      assert.deepEqual(
+        witnessed(witness),
+        Array.from({ length: 16 }, (_, number) => String(number + 1)),
+      );
+      for (const session of chain.slice(0, -1)) {
+        const acted = await all(session.events({ types: ["zone.acted"] }));
+        assert.deepEqual(
+          acted.map(({ body }) => (body as { action: string }).action),
+          ["rollover"],
+        );
+        const { status, turn, lease } = (await session.fold()).standing;
+        assert.deepEqual([status, turn, lease.held], ["closed", null, false]);
+      }
+      assert.equal((await engine.verify()).ok, true);
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  });
+}
+
+/** By the logs alone, and each session in it once. */
+async function chainOf(engine: Engine, first: Session): Promise<Session[]> {
+  const chain = [first];
+  for (let at = first; ;) {
+    let next: string | null = null;
+    for (const { body } of await all(at.events({ types: ["session.continued"], limit: 1 })))
+      next = (body as { readonly to: string }).to;
+    if (next === null) return chain;
+    at = await engine.session(next);
+    chain.push(at);
+  }
 }
 
 const isStrained = (body: unknown): boolean => (body as { zone: string }).zone === "strained";

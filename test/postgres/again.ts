@@ -86,6 +86,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/context/account.test.ts": generated,
   "runtime/turn/uncompress.test.ts": ofModels,
   "runtime/turn/zone.test.ts": ofModels,
+  "runtime/turn/zone-rollover.test.ts": 4,
   "runtime/context/grow.test.ts": ofModels,
   "runtime/context/retrieve.test.ts": 2,
   "runtime/context/vectors.test.ts": ofModels,

@@ -50,6 +50,24 @@ export function makeHearing(out: Screen, options: HearingOptions = {}): UpdatePr
     await answer.rest();
     await say(text);
   };
+  let closed: SessionEvent | null = null;
+  const tellClosed = async (): Promise<void> => {
+    const event = closed;
+    closed = null;
+    const line =
+      event === null
+        ? undefined
+        : notes[event.type]?.(fieldsOf(event.body), fieldsOf(event.content), event, out);
+    if (line !== undefined) await note(line);
+  };
+  const goOn = async ({ session, body }: SessionEvent): Promise<void> => {
+    const reason = closed === null ? undefined : fieldsOf(closed.content)["reason"];
+    closed = null;
+    own?.goOn();
+    answer.goOn();
+    const { to } = body as { readonly to: string };
+    await note(out.dim(withReason(`${shortId(session)} continues as ${shortId(to)}`, reason)));
+  };
   return {
     async hear(one) {
       const isOwn = own?.isOwn(one) ?? true;
@@ -64,6 +82,10 @@ export function makeHearing(out: Screen, options: HearingOptions = {}): UpdatePr
         return answer.delta(delta);
       }
       const event = one as SessionEvent;
+      if (event.type === "session.continued") return goOn(event);
+      // Closed as the append that opens the next one, or for good: the next update says which.
+      await tellClosed();
+      if (event.type === "session.closed") return void (closed = event);
       if (event.type === "model.responded") return answer.whole(event);
       if (event.type === "model.failed") await answer.broken(event);
       if (event.type === "model.requested") answer.requested();
@@ -74,25 +96,44 @@ export function makeHearing(out: Screen, options: HearingOptions = {}): UpdatePr
       const line = notes[event.type]?.({ ...body, tool }, (event.content ?? {}) as Fields, event, out);
       if (line !== undefined) await note(line);
     },
-    rest: () => answer.rest(),
+    async rest() {
+      await tellClosed();
+      await answer.rest();
+    },
     outcome: () => outcome,
     isTaken: () => own?.isTaken() ?? true,
   };
 }
 
+const fieldsOf = (value: unknown): Fields => (value ?? {}) as Fields;
+
 const takesInputs = (type: string): boolean => type === "turn.started" || type === "model.requested";
+
+const said = (content: unknown): string => JSON.stringify(fieldsOf(content)["blocks"] ?? null);
 
 /** Selects what belongs to the turn that took the first input. */
 function makeOwn() {
   let inputSeq: number | null = null;
+  /** Its content, by which it is found again in a session that took it over. */
+  let input: string | null = null;
   const turns = new Set<number | null>();
   const requests = new Set<number>();
   return {
     isTaken: () => turns.size > 0,
+    /** The next session has other positions and turns; what it is told first goes on with the turn. */
+    goOn(): void {
+      if (turns.size > 0) input = null;
+      inputSeq = null;
+      turns.clear();
+      requests.clear();
+    },
     isOwn(one: SessionUpdate): boolean {
       if (one.type === "delta") return requests.has((one as LiveDelta).requestSeq);
-      const { type, seq, turn, body } = one as SessionEvent;
-      if (type === "input.received") inputSeq ??= seq;
+      const { type, seq, turn, body, content } = one as SessionEvent;
+      if (type === "input.received" && (input ?? said(content)) === said(content)) {
+        inputSeq ??= seq;
+        input = said(content);
+      }
       if (takesInputs(type)) {
         const { inputs } = body as { readonly inputs: readonly (readonly [number, number])[] };
         if (inputs.some(([taken]) => taken === inputSeq)) turns.add(turn);
@@ -131,6 +172,9 @@ function makeAnswer(out: Screen) {
   };
   return {
     rest,
+    goOn(): void {
+      [heardSeq, shownSeq, spokenSeq, held] = [0, 0, 0, null];
+    },
     isFirst: ({ requestSeq }: LiveDelta): boolean => requestSeq !== heardSeq,
     async delta({ requestSeq, delta }: LiveDelta): Promise<void> {
       if (requestSeq !== heardSeq) await rest();

@@ -4,9 +4,10 @@ import type { Zone } from "./zone.ts";
 
 /**
  * `tell-person`: an event that webhooks, the CLI and the console show. `tell-model`: a note in the context.
- * `compress`: a compaction. `suspend`: until a person activates the session.
+ * `compress`: a compaction. `rollover`: the work goes on in a new session. `suspend`: until a person
+ * activates the session.
  */
-export const zoneActions = ["tell-person", "tell-model", "compress", "suspend"] as const;
+export const zoneActions = ["tell-person", "tell-model", "compress", "rollover", "suspend"] as const;
 export type ZoneAction = (typeof zoneActions)[number];
 
 /** The actions of each zone, in their order. */

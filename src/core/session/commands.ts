@@ -159,6 +159,8 @@ export type SessionCommand =
       readonly handedOver: { readonly triggers: readonly string[]; readonly limits?: Amounts };
       /** From its runner: the lease, which is released with it. */
       readonly epoch?: number | undefined;
+      /** It is what the agent's policy wants in the zone of the context: the causes in words. */
+      readonly zone?: string | undefined;
     }
   /** A later session of the chain that begins here. */
   | { readonly do: "point"; readonly to: string }

@@ -18,6 +18,7 @@ import { count } from "../text/number-format.ts";
 import { count as countOf } from "../range.ts";
 import type { State } from "../state.ts";
 import { endTurn, inputDraft } from "../turn/drafts.ts";
+import { actedDraft, isZoneActionOpen } from "../turn/zone-drafts.ts";
 import type { OpenRequest, Succession, TakenInput } from "./commands.ts";
 
 /** Why a session cannot go on as another one now; null if it can. */
@@ -72,23 +73,32 @@ function openCall({ mind, standing: { reserved } }: State): string | null {
 
 export const successionDecisions: Decisions<"continue" | "point"> = {
   continue: (state, command, { digest }) =>
-    continueRefusal(state, command) ?? accept(...continueDrafts(state, command, digest)),
+    continueRefusal(state, command) ??
+    zoneRefusal(state, command) ??
+    accept(...continueDrafts(state, command, digest)),
   point: (state, { to }) => {
     if (state.standing.next === null) return refuse("conflict", "the session did not go on elsewhere");
     return forbidden(state, "govern", "go on elsewhere") ?? accept(draft("session.continued", { to }));
   },
 };
 
+function zoneRefusal(state: State, { zone }: CommandOf<"continue">): Decision | null {
+  if (zone === undefined || isZoneActionOpen(state, "rollover")) return null;
+  return refuse("conflict", "rollover: it was done already, or the context left the zone");
+}
+
 function continueDrafts(
   state: State,
-  { to, reason, handoff, handedOver, whole, epoch }: CommandOf<"continue">,
+  { to, reason, handoff, handedOver, whole, epoch, zone }: CommandOf<"continue">,
   digest: Parameters<typeof endTurn>[1],
 ): readonly DraftEvent[] {
   const { text, ...about } = handoff ?? { text: "" };
   const written = handoff === undefined ? [] : [draft("handoff.written", present(about) as never, { text })];
-  const now = { ...state, seq: state.seq + written.length };
+  const acted = zone === undefined ? [] : [actedDraft(state, "rollover", { text: zone })];
+  const now = { ...state, seq: state.seq + acted.length + written.length };
   const { triggers, limits } = handedOver;
   return [
+    ...acted,
     ...written,
     ...endTurn(now, digest, whole ? "completed" : "cancelled"),
     ...triggers.map((name) => draft("trigger.removed", { name })),

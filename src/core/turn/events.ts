@@ -294,12 +294,12 @@ export const turnEvents = {
     meaning: "What the agent's policy wants in this zone was done; `cause` is the crossing.",
     erased: "Something was done about the zone of the context; its text is erased.",
     body: z.looseObject({
-      /** `tell-person`, `tell-model`, `compress`, `suspend`. */
+      /** `tell-person`, `tell-model`, `compress`, `rollover`, `suspend`. */
       action: Word,
       zone: z.enum(["strained", "full"]),
       /** The causes at that time. */
       by: z.array(Word).max(16).optional(),
-      /** Absent: done. `nothing`: there was nothing to do. */
+      /** Absent: done. `nothing`: there was nothing to do. `refused`: it cannot be; the text says why. */
       outcome: Word.optional(),
     }),
     /** The text for the model; for a person, the causes in words. */

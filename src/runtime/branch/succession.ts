@@ -23,6 +23,7 @@ import { decideSealed, type SealedDrafts } from "../log/seal.ts";
 import { indexEntry } from "../log/session-index.ts";
 import { refused } from "../log/writer-errors.ts";
 import { checkObjective } from "../options.ts";
+import { readOne } from "../read/event-cache.ts";
 import { readQueue, type QueuedRecord } from "../read/inbox.ts";
 import { expectAt } from "../read/known-heads.ts";
 import { distinct, instructionFiles } from "./bootstrap.ts";
@@ -67,8 +68,16 @@ interface Manner extends ClearOptions {
   /** Refused while a call is open. */
   readonly whole: boolean;
   readonly handoff: boolean;
-  /** From the run of the session: its lease, released in the same append. */
-  readonly lease?: { readonly epoch: number; readonly history: number } | undefined;
+  readonly lease?: RunOf | undefined;
+}
+
+/** The run that rolls its session over: its lease, released in the same append, and whose name it uses. */
+export interface RunOf {
+  readonly epoch: number;
+  readonly history: number;
+  readonly actor: string;
+  /** It is what the agent's policy wants in the zone of the context: the causes in words. */
+  readonly zone?: string | undefined;
 }
 
 export function clearSession(
@@ -85,7 +94,7 @@ export function rolloverSession(
   deps: Deps,
   session: SessionId,
   { because = "rolled over", ...rest }: RolloverOptions,
-  lease?: { readonly epoch: number; readonly history: number },
+  lease?: RunOf,
 ): Promise<SuccessionResult> {
   const how = { call: "rollover", whole: true, handoff: true, reason: because, lease } as const;
   return continueSession(deps, session, { ...rest, ...how });
@@ -141,12 +150,22 @@ async function partsOf(
     queue: await readQueue(store, session, state),
     handoff: how.handoff ? await handoffAt(deps, session, state) : null,
   };
-  const opened = await opening(deps, state, { next, session, over, how });
-  const closed = await closing(deps, session, state, { next, over, how });
+  const { lease } = how;
+  // A run opens the next session for the person of this one: their memory and cost, not those of a worker.
+  const owner = lease === undefined ? deps.actor : await openerOf(deps, session, state);
+  const opened = await opening({ ...deps, actor: owner }, state, { next, session, over, how });
+  const named = lease === undefined ? deps : { ...deps, actor: lease.actor };
+  const closed = await closing(named, session, state, { next, over, how });
   const { project } = state.standing;
-  const joins = await joinParts(deps, { project, session: next, actor: deps.actor });
+  const joins = await joinParts(named, { project, session: next, actor: named.actor });
   const carriedOver = await listOf(deps, session, state, how);
-  return { parts: [closed, opened, ...joins, ...(await pointer(deps, state, next))], carriedOver };
+  return { parts: [closed, opened, ...joins, ...(await pointer(named, state, next))], carriedOver };
+}
+
+/** Who opened it, or forked it. */
+async function openerOf(deps: Deps, session: SessionId, { standing }: State): Promise<string> {
+  const seq = standing.fork === null ? 1 : standing.fork.seq + 1;
+  return (await readOne(deps, session, seq))?.actor ?? deps.actor;
 }
 
 async function closing(
@@ -167,6 +186,7 @@ async function closing(
     handoff: over.handoff?.command,
     handedOver: { triggers, ...limits },
     epoch: lease?.epoch,
+    zone: lease?.zone,
     ...present({ reason }),
   };
   const facts = { actor, digest: world.digest, program: store.program };

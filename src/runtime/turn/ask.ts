@@ -5,7 +5,7 @@
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { readEvents } from "../read/event-reader.ts";
-import type { LiveDelta } from "./live.ts";
+import type { LiveDelta, LivePart } from "./live.ts";
 import { ranOf, type RunResult, type RunRequest } from "./runner.ts";
 import type { Deps } from "../deps.ts";
 import { liveSession, wentOn } from "../read/successor.ts";
@@ -74,6 +74,9 @@ export function startRun<T extends Started>(deps: Deps, session: SessionId, step
         at = next;
         unlisten();
         queue = makeQueue();
+        queue.startAt(1);
+        // It may answer already.
+        deps.live.subscribeWithBacklog(at, queue.part)();
         unlisten = deps.live.subscribe(at, queue.delta);
       }
     } finally {
@@ -131,6 +134,12 @@ function makeQueue() {
   let endSeq = Infinity;
   let failed: { readonly error: unknown } | null = null;
   let changed = Promise.withResolvers<void>();
+  function delta(one: LiveDelta): void {
+    if (seenSeq === null) return;
+    if (one.requestSeq <= seenSeq && early.length === 0) ready.push(one);
+    else early.push(one);
+    changed.resolve();
+  }
   return {
     startAt(fromSeq: number): void {
       seenSeq ??= fromSeq - 1;
@@ -141,11 +150,9 @@ function makeQueue() {
       while (early[0] !== undefined && early[0].requestSeq <= seenSeq) ready.push(early.shift() as LiveDelta);
       changed.resolve();
     },
-    delta(delta: LiveDelta): void {
-      if (seenSeq === null) return;
-      if (delta.requestSeq <= seenSeq && early.length === 0) ready.push(delta);
-      else early.push(delta);
-      changed.resolve();
+    delta,
+    part({ requestSeq, deltas }: LivePart): void {
+      for (const one of deltas) delta({ type: "delta", requestSeq, delta: one });
     },
     endAt(seq: number): void {
       endSeq = seq;

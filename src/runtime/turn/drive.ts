@@ -107,14 +107,15 @@ export class Drive implements AsyncDisposable {
   readonly session: SessionId;
   readonly lease: SessionLease;
   readonly #deps: Deps;
-  readonly #actor: string;
+  /** @internal In whose name it writes. */
+  readonly actor: string;
   #latest: State;
 
   constructor(deps: Deps, lease: SessionLease, actor: string, state: State) {
     this.#deps = deps;
     this.session = lease.session;
     this.lease = lease;
-    this.#actor = actor;
+    this.actor = actor;
     this.#latest = state;
   }
 
@@ -143,7 +144,7 @@ export class Drive implements AsyncDisposable {
   /** @internal Any command of a turn, for the runner. */
   async change(build: Build, options: DriveChangeOptions = {}): Promise<Change> {
     const { writer } = this.#deps;
-    const { actor = this.#actor, ...rest } = options;
+    const { actor = this.actor, ...rest } = options;
     const { epoch, history } = this.lease;
     const change = await writer.change(this.session, build, { ...rest, actor, epoch, history });
     this.lease.noteState(this.#note(change.state));

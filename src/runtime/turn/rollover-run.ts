@@ -8,17 +8,19 @@ import { rolloverSession, type RolloverOptions } from "../branch/succession.ts";
 import type { Deps } from "../deps.ts";
 import type { Drive } from "./drive.ts";
 
-/** Null: it cannot be now, because a call is open. Afterwards the run ends: its lease is released. */
+/** Null: it cannot be now, because a call is open, say. Afterwards the run ends: its lease is released. */
 export async function rolloverRun(
   deps: Deps,
   drive: Drive,
-  options: RolloverOptions,
+  options: RolloverOptions & { readonly zone?: string },
 ): Promise<SessionId | null> {
   const { epoch, history } = drive.lease;
   if (continueRefusal(await drive.state(), { whole: true, epoch }) !== null) return null;
   // The key of the call that started the run is not that of the next session.
   const { newSession: _, once: __, requestKey: ___, ...own } = deps;
-  const { next } = await rolloverSession(own, drive.session, options, { epoch, history });
+  const { zone, ...rest } = options;
+  const { actor } = drive;
+  const { next } = await rolloverSession(own, drive.session, rest, { epoch, history, actor, zone });
   drive.lease.noteState(await drive.state());
   return next;
 }

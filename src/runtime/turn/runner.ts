@@ -6,6 +6,7 @@
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
+import { dueZoneAction } from "../../core/context/zone-policy.ts";
 import type { State } from "../../core/state.ts";
 import { nextOf, type Next } from "../../core/turn/next.ts";
 import type { ModelError } from "../../model/port.ts";
@@ -116,6 +117,8 @@ const beginEarly =
   async (state) => {
     const isSame = hasSameAgent(before, state) && before.standing.model === state.standing.model;
     if (!isSame || !canBeginEarly(deps, state)) return null;
+    // The input belongs to the next session then.
+    if (dueZoneAction(state.standing, runContext.rules.zones) === "rollover") return null;
     return { command: await beginCommand(deps, session, runContext, state), actor: runContext.actor };
   };
 

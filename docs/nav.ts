@@ -59,6 +59,11 @@ const guides: NavGroup = {
   pages: [
     page("docs/models.md", "Models", "choose a model, add a provider and know what each failure does"),
     page("docs/agents.md", "Agents", "define a role with instructions, rules and a budget, and version it"),
+    page(
+      "docs/amend.md",
+      "Amend a session",
+      "change objective, instructions, agent or settings of a session",
+    ),
     page("docs/tools.md", "Tools", "give a session tools, write your own and sandbox a shell"),
     page("docs/permissions.md", "Approvals", "decide which tool calls ask first and answer them"),
     page("docs/files.md", "Files", "rewind, fork and compare the files a session changed"),

@@ -752,6 +752,8 @@ class TriggerOpen(_TriggerOpen, _TriggerOpenOptional, total=False):
     bind: Sequence[Binding]
     # files whose contents it starts with
     files: Sequence[str]
+    # the instruction files to load from bound directories; by default the first of each folder
+    instructionFiles: Sequence[Literal["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursor/rules", ".cursorrules", ".github/copilot-instructions.md"]]
     # rules for the calls of its tools
     grant: Sequence[Permission]
     # its limits
@@ -1980,6 +1982,11 @@ _OPERATIONS: Dict[str, _Operation] = {
     ),
     "session.fork": _Operation("POST", "/v1/sessions/{id}/fork",
         takes="json",
+        nullable=("temperature", "reasoning", "outputTokensMax",),
+    ),
+    "session.amend": _Operation("POST", "/v1/sessions/{id}/amend",
+        takes="json",
+        nullable=("temperature", "reasoning", "outputTokensMax",),
     ),
     "session.rewind": _Operation("POST", "/v1/sessions/{id}/rewind",
         takes="json",
@@ -3081,6 +3088,7 @@ class Client(_ClientBase):
         expires_after_idle_ms: Optional[int] = None,
         bind: Optional[Sequence[Binding]] = None,
         files: Optional[Sequence[str]] = None,
+        instruction_files: Optional[Sequence[Literal["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursor/rules", ".cursorrules", ".github/copilot-instructions.md"]]] = None,
         grant: Optional[Sequence[Permission]] = None,
         budget: Optional[Budget] = None,
         from_: Optional[str] = None,
@@ -3110,6 +3118,7 @@ class Client(_ClientBase):
                 "expiresAfterIdleMs": expires_after_idle_ms,
                 "bind": bind,
                 "files": files,
+                "instructionFiles": instruction_files,
                 "grant": grant,
                 "budget": budget,
                 "from": from_,
@@ -5082,6 +5091,12 @@ class Session(_SessionBase):
         at_seq: Optional[int] = None,
         objective: Optional[str] = None,
         name: Optional[str] = None,
+        agent: Optional[str] = None,
+        model: Optional[str] = None,
+        instructions: Optional[str] = None,
+        temperature: Optional[float] = UNSET,
+        reasoning: Optional[Literal["none", "low", "medium", "high"]] = UNSET,
+        output_tokens_max: Optional[int] = UNSET,
         budget: Optional[Budget] = None,
         labels: Optional[Mapping[str, str]] = None,
         files: Optional[str] = None,
@@ -5099,10 +5114,54 @@ class Session(_SessionBase):
                 "atSeq": at_seq,
                 "objective": objective,
                 "name": name,
+                "agent": agent,
+                "model": model,
+                "instructions": instructions,
+                "temperature": temperature,
+                "reasoning": reasoning,
+                "outputTokensMax": output_tokens_max,
                 "budget": budget,
                 "labels": labels,
                 "files": files,
                 "memory": memory,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
+    def amend(
+        self,
+        *,
+        because: str,
+        objective: Optional[str] = None,
+        instructions: Optional[str] = None,
+        constraints: Optional[Sequence[str]] = None,
+        agent: Optional[str] = None,
+        model: Optional[str] = None,
+        temperature: Optional[float] = UNSET,
+        reasoning: Optional[Literal["none", "low", "medium", "high"]] = UNSET,
+        output_tokens_max: Optional[int] = UNSET,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> AppendResult:
+        """Changes objective, instructions, constraints, agent, model or model settings from here on.
+        Nothing is allowed that was not before. The context shows it as superseding the old until its
+        next boundary.
+        """
+        return cast("AppendResult", self._call(
+            "session.amend",
+            {
+                "objective": objective,
+                "instructions": instructions,
+                "constraints": constraints,
+                "agent": agent,
+                "model": model,
+                "temperature": temperature,
+                "reasoning": reasoning,
+                "outputTokensMax": output_tokens_max,
+                "because": because,
             },
             idempotency_key=idempotency_key,
             if_match=if_match,
@@ -6098,6 +6157,7 @@ class AsyncClient(_AsyncClientBase):
         expires_after_idle_ms: Optional[int] = None,
         bind: Optional[Sequence[Binding]] = None,
         files: Optional[Sequence[str]] = None,
+        instruction_files: Optional[Sequence[Literal["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursor/rules", ".cursorrules", ".github/copilot-instructions.md"]]] = None,
         grant: Optional[Sequence[Permission]] = None,
         budget: Optional[Budget] = None,
         from_: Optional[str] = None,
@@ -6127,6 +6187,7 @@ class AsyncClient(_AsyncClientBase):
                 "expiresAfterIdleMs": expires_after_idle_ms,
                 "bind": bind,
                 "files": files,
+                "instructionFiles": instruction_files,
                 "grant": grant,
                 "budget": budget,
                 "from": from_,
@@ -8099,6 +8160,12 @@ class AsyncSession(_AsyncSessionBase):
         at_seq: Optional[int] = None,
         objective: Optional[str] = None,
         name: Optional[str] = None,
+        agent: Optional[str] = None,
+        model: Optional[str] = None,
+        instructions: Optional[str] = None,
+        temperature: Optional[float] = UNSET,
+        reasoning: Optional[Literal["none", "low", "medium", "high"]] = UNSET,
+        output_tokens_max: Optional[int] = UNSET,
         budget: Optional[Budget] = None,
         labels: Optional[Mapping[str, str]] = None,
         files: Optional[str] = None,
@@ -8116,10 +8183,54 @@ class AsyncSession(_AsyncSessionBase):
                 "atSeq": at_seq,
                 "objective": objective,
                 "name": name,
+                "agent": agent,
+                "model": model,
+                "instructions": instructions,
+                "temperature": temperature,
+                "reasoning": reasoning,
+                "outputTokensMax": output_tokens_max,
                 "budget": budget,
                 "labels": labels,
                 "files": files,
                 "memory": memory,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
+    async def amend(
+        self,
+        *,
+        because: str,
+        objective: Optional[str] = None,
+        instructions: Optional[str] = None,
+        constraints: Optional[Sequence[str]] = None,
+        agent: Optional[str] = None,
+        model: Optional[str] = None,
+        temperature: Optional[float] = UNSET,
+        reasoning: Optional[Literal["none", "low", "medium", "high"]] = UNSET,
+        output_tokens_max: Optional[int] = UNSET,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> AppendResult:
+        """Changes objective, instructions, constraints, agent, model or model settings from here on.
+        Nothing is allowed that was not before. The context shows it as superseding the old until its
+        next boundary.
+        """
+        return cast("AppendResult", await self._call(
+            "session.amend",
+            {
+                "objective": objective,
+                "instructions": instructions,
+                "constraints": constraints,
+                "agent": agent,
+                "model": model,
+                "temperature": temperature,
+                "reasoning": reasoning,
+                "outputTokensMax": output_tokens_max,
+                "because": because,
             },
             idempotency_key=idempotency_key,
             if_match=if_match,

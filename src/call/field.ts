@@ -16,6 +16,7 @@ import { once } from "../core/cache.ts";
 import { AcceptCheck, CheckName } from "../core/check/check.ts";
 import { namePattern } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import { instructionNames } from "../core/session/instruction-names.ts";
 import { isStorableUsd, storableUsdHint } from "../core/text/money.ts";
 import { missedRules, triggerSchemas } from "../core/trigger/trigger.ts";
 
@@ -162,6 +163,28 @@ export const Checks = once(() =>
     .max(limit.acceptsMax),
 );
 
+/** Settings of the model of one session; null takes back a change. */
+export const modelSettings = once(() => ({
+  temperature: z
+    .number()
+    .min(0)
+    .max(2)
+    .nullable()
+    .describe("the sampling temperature, from 0 to 2; null is the agent's")
+    .exactOptional(),
+  reasoning: z
+    .enum(["none", "low", "medium", "high"])
+    .nullable()
+    .describe("the reasoning effort of the model; null is the agent's")
+    .exactOptional(),
+  outputTokensMax: z
+    .int()
+    .positive()
+    .nullable()
+    .describe("at most this many tokens in one answer; null is the agent's")
+    .exactOptional(),
+}));
+
 /** What a session starts with. `objective` may be left out with `from`. */
 export const openFields = once(() => ({
   objective: Objective.describe(
@@ -184,6 +207,11 @@ export const openFields = once(() => ({
   expiresAfterIdleMs: Span.describe("close it after this much time without activity").exactOptional(),
   bind: z.array(Binding()).max(limit.bindingsMax).describe("resources that it may use").exactOptional(),
   files: z.array(Path).max(1_000).describe("files whose contents it starts with").exactOptional(),
+  instructionFiles: z
+    .array(z.enum(instructionNames))
+    .max(instructionNames.length)
+    .describe("the instruction files to load from bound directories; by default the first of each folder")
+    .exactOptional(),
   grant: z
     .array(Permission())
     .max(limit.permissionsMax)

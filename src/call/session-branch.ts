@@ -8,6 +8,9 @@ import { change, isStore } from "./operation.ts";
 const { Count, Flag, SessionId, Text, AppendResult } = answer;
 const { reason, dryRun } = field;
 const group = "Branches";
+const AgentWord = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._-]{0,63}(@\d{1,9})?$/, "expected an agent's name, such as coder or coder@2");
 
 export const sessionBranches = {
   "session.save": change("session", "save", {
@@ -51,6 +54,12 @@ export const sessionBranches = {
       ).exactOptional(),
       objective: field.Objective.describe("the fork's objective; by default the parent's").exactOptional(),
       name: field.Name.describe("a short name for lists").exactOptional(),
+      agent: AgentWord.describe("the fork's agent, such as coder or coder@2").exactOptional(),
+      model: field.ModelName.describe("the fork's model; by default the parent's").exactOptional(),
+      instructions: field.Instructions.describe(
+        "the fork's own instructions, in place of the parent's",
+      ).exactOptional(),
+      ...field.modelSettings(),
       budget: field
         .Budget()
         .describe("what the fork may use at most; by default what was left of its parent's at that position")
@@ -71,12 +80,57 @@ export const sessionBranches = {
         "Without a budget the fork gets what was left of its parent's at that position.",
         "Without --files it works on the same files as its parent. With it, what is bound for writing is " +
           "copied to DIR, with files that tools changed since as they were, and the fork is bound to DIR.",
+        "Another agent brings nothing that the parent may not do: see skein help amend.",
       ],
       examples: [
         "skein fork 4x8kz1 --at 12  # from position 12; prints the fork's id",
         "B=$(skein fork 4x8kz1)  # for scripts",
         'skein fork 4x8kz1 --at before-run --objective "What if the rate rises?"  # another question',
         "skein fork 4x8kz1 --at 12 --files ../try-two  # with a copy of its files",
+        "skein fork 4x8kz1 --agent reviewer --model offline/offline  # by another agent and model",
+      ],
+    },
+  }),
+  "session.amend": change("session", "amend", {
+    title: "Amend: change objective, instructions, agent or settings",
+    words: "edit update objective instructions constraints agent temperature",
+    asks: true,
+    summary:
+      "Changes objective, instructions, constraints, agent, model or model settings from here on. Nothing " +
+      "is allowed that was not before. The context shows it as superseding the old until its next boundary.",
+    params: () => ({
+      objective: field.Objective.describe("the new objective").exactOptional(),
+      instructions: field.Instructions.describe(
+        "the session's own instructions, besides the agent's; empty: none",
+      ).exactOptional(),
+      constraints: z
+        .array(z.string())
+        .max(1_000)
+        .describe("rules that the session must keep to, in place of those before")
+        .exactOptional(),
+      agent: AgentWord.describe("another agent, such as coder or coder@2").exactOptional(),
+      model: field.ModelName.describe("another model, as provider/model").exactOptional(),
+      ...field.modelSettings(),
+      because: field.Reason.describe("why; the model is told, and the log keeps it"),
+    }),
+    answer: AppendResult,
+    verb: {
+      group: "Lifecycle",
+      line: "Change objective, instructions, constraints, agent or settings of a session.",
+      flags: { constraints: { name: "constraint", type: "list", value: "TEXT" } },
+      done: "amended",
+      about: [
+        "The model is shown the change where it was made, as superseding the old; the context begins with " +
+          "the new from its next boundary on (a compaction, a rewind, another model). The log keeps both.",
+        "Another agent brings its instructions, and its model if the session had that of the agent before. " +
+          "It brings nothing that allows more: what the agent before denied or asked about stays so, of " +
+          "tools only those that both have are offered, and its bindings and budget are not taken.",
+        'An empty --instructions "" or --constraint "" removes them.',
+      ],
+      examples: [
+        'skein amend 4x8kz1 --objective "December payroll run" --because "the month has changed"',
+        'skein amend 4x8kz1 --agent payroll@3 --because "version 3 rounds correctly"',
+        'skein amend 4x8kz1 --constraint "never pay twice" --reasoning high --because "an audit"',
       ],
     },
   }),

@@ -18,6 +18,7 @@ import { governEvents } from "./govern/events.ts";
 import { historyEvents } from "./history/events.ts";
 import { proxyEvents } from "./proxy/events.ts";
 import { checkEvents } from "./check/events.ts";
+import { amendEvents } from "./amend/events.ts";
 import { projectEvents, projectListEvents } from "./project/events.ts";
 import { ticketEvents } from "./project/ticket-events.ts";
 import { workspaceEvents } from "./workspace/events.ts";
@@ -36,6 +37,7 @@ export const sessionSlices = {
   history: historyEvents,
   proxy: proxyEvents,
   check: checkEvents,
+  amend: amendEvents,
 } satisfies Record<string, Record<string, CatalogEntry>>;
 
 export const sessionCatalog = {
@@ -51,6 +53,7 @@ export const sessionCatalog = {
   ...historyEvents,
   ...proxyEvents,
   ...checkEvents,
+  ...amendEvents,
 } satisfies Record<string, CatalogEntry>;
 
 export const workspaceCatalog = { ...workspaceEvents, ...projectListEvents } satisfies Record<

@@ -1,4 +1,5 @@
 /** Commands: what callers request of a session. Each slice has a decision for each of its commands. */
+import type { AmendCommand } from "./amend/commands.ts";
 import type { BranchCommand } from "./branch/commands.ts";
 import type { BudgetCommand } from "./budget/commands.ts";
 import type { CheckCommand } from "./check/commands.ts";
@@ -34,7 +35,8 @@ export type Command =
   | GovernCommand
   | HistoryCommand
   | ProxyCommand
-  | CheckCommand;
+  | CheckCommand
+  | AmendCommand;
 
 export type CommandName = Command["do"];
 

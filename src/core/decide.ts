@@ -15,6 +15,7 @@ import { governDecisions } from "./govern/decide.ts";
 import { historyDecisions } from "./history/decide.ts";
 import { proxyDecisions } from "./proxy/decide.ts";
 import { checkDecisions } from "./check/decide.ts";
+import { amendDecisions } from "./amend/decide.ts";
 import { refuse, type Decide, type Decision, type Decisions } from "./decision.ts";
 import type { State } from "./state.ts";
 
@@ -31,6 +32,7 @@ const decisions: Decisions<CommandName> = {
   ...historyDecisions,
   ...proxyDecisions,
   ...checkDecisions,
+  ...amendDecisions,
 };
 
 export function decide(state: State, command: Command, facts: Facts): Decision {

@@ -15,6 +15,7 @@ import { governFolds } from "./govern/fold.ts";
 import { historyFolds } from "./history/fold.ts";
 import { proxyFolds } from "./proxy/fold.ts";
 import { checkFolds } from "./check/fold.ts";
+import { amendFolds } from "./amend/fold.ts";
 import { worked, type Fold, type Folds, type Recall } from "./state-change.ts";
 import type { SessionEventType } from "./catalog.ts";
 import type { SessionLogEvent, Understood } from "./event.ts";
@@ -34,6 +35,7 @@ const folds: Folds<SessionEventType> = {
   ...historyFolds,
   ...proxyFolds,
   ...checkFolds,
+  ...amendFolds,
 };
 
 export function fold(state: State, next: Understood, recall: Recall): State {

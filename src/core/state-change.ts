@@ -48,4 +48,10 @@ export const heard = (state: State, seq: number): State => think(state, { toSeq:
  * anew.
  */
 export const beginAnew = (state: State): State =>
-  stand(state, { tools: state.standing.tools.slice(-1), renderer: null, plan: null, pace: noPace });
+  stand(state, {
+    tools: state.standing.tools.slice(-1),
+    renderer: null,
+    plan: null,
+    front: null,
+    pace: noPace,
+  });

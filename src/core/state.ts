@@ -1,5 +1,6 @@
 /**
  * The state of a session, derived from its log: the mind (what it knows) and the standing (everything else).
+ * One subject: the shape of the state, its hash and its snapshots.
  *
  * The state holds names, numbers and positions, never contents: a content is reached by its position and
  * verified by its hash. So a snapshot holds nothing that could be erased, the fold works the same after an
@@ -170,6 +171,27 @@ export interface TriggerRef extends Ref {
   readonly origin?: { readonly session: string; readonly seq: number };
 }
 
+/** Where the objective, instructions and constraints were last amended; absent: as opened. */
+export interface AmendedTexts {
+  readonly objective?: number;
+  readonly instructions?: number;
+  readonly constraints?: number;
+}
+
+/** Model settings of a session, in place of its agent's. */
+export interface ModelSettings {
+  readonly temperature?: number;
+  readonly reasoning?: "none" | "low" | "medium" | "high";
+  readonly outputTokensMax?: number;
+}
+
+/** Version 0: a bare name, without a pinned definition. */
+export interface AgentRef {
+  readonly name: string;
+  readonly version: number;
+  readonly seq: number;
+}
+
 /** The part of the state that no rewind touches. */
 export interface Standing {
   /** Empty before the first record. */
@@ -192,8 +214,16 @@ export interface Standing {
   readonly closesWhenDone: boolean;
   /** The session that allotted a part of its budget to this one, and the net amount; null without one. */
   readonly payer: { readonly session: string; readonly amounts: Amounts } | null;
-  /** Version 0: a bare name, without a pinned definition. */
-  readonly agent: { readonly name: string; readonly version: number; readonly seq: number } | null;
+  readonly agent: AgentRef | null;
+  readonly texts: AmendedTexts;
+  readonly settings: ModelSettings;
+  /** What the context begins with, once it was amended; null: with what holds now. */
+  readonly front: {
+    readonly agent: AgentRef | null;
+    readonly texts: AmendedTexts;
+    /** The first amendment that the context shows where it was made. */
+    readonly sinceSeq: number;
+  } | null;
   readonly model: string | null;
   readonly name: Ref | null;
   readonly objective: Ref | null;
@@ -353,6 +383,9 @@ export const emptyStanding: Standing = {
   closesWhenDone: false,
   payer: null,
   agent: null,
+  texts: {},
+  settings: {},
+  front: null,
   model: null,
   name: null,
   objective: null,
@@ -459,7 +492,7 @@ function canonicalMind(mind: Mind): unknown {
 }
 
 /** The form of written snapshots. Snapshots of other forms are ignored and rebuilt. */
-export const snapshotForm = 11;
+export const snapshotForm = 12;
 
 export const snapshotText = (state: State): string => JSON.stringify(state);
 

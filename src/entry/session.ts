@@ -90,3 +90,7 @@ export type {
   ProjectSummary,
   ProjectView,
 } from "../runtime/project/projects.ts";
+export type { AmendOptions, ForkAmendment } from "../runtime/branch/amend.ts";
+export type { InstructionName } from "../core/session/instruction-names.ts";
+export type { SettingsChange } from "../core/amend/commands.ts";
+export type { AgentRef, AmendedTexts, ModelSettings } from "../core/state.ts";

@@ -87,6 +87,7 @@ export const table: Readonly<Record<string, Row>> = {
   "govern/canary.test.ts": long,
   "branch/children.test.ts": long,
   "branch/clear.test.ts": long,
+  "branch/amend.test.ts": all,
   "branch/rollover.test.ts": but({
     "in the middle of a turn, between two steps, the work goes on in the next session": inside,
     "it is refused while a call is open, and says which": driven,

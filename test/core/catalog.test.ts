@@ -39,7 +39,9 @@ const design = {
     // Since 0.5: rollover.
     "session.continued request.inherited input.forwarded " +
     // Since 0.5: accept checks.
-    "checks.set check.ran",
+    "checks.set check.ran " +
+    // Since 0.5: amendments.
+    "session.amended",
   workspace:
     "agent.defined memory.promoted memory.forgotten policy.set session.deleted " +
     "token.issued token.revoked hook.set hook.removed hook.delivered hook.abandoned " +
@@ -171,6 +173,7 @@ const optionalFields = new Set(
     "answer.imported: model atMs usage costNanoUsd interrupted continues copied source",
     "call.imported: atMs source",
     "proxy.requested: estimatedTokens",
+    "session.amended: agent version digest temperature reasoning outputTokensMax",
     "check.ran: exitCode score commit by",
     "proxy.responded: finish firstByteMs",
     "proxy.failed: status usage unconfirmed ms",

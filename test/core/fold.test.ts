@@ -32,6 +32,7 @@ const later: readonly string[] = [
   "context.planned",
   "context.retrieved",
   "zone.acted",
+  "session.amended",
 ];
 
 const everything = (leftOut: readonly string[] = []): Given => {

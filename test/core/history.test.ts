@@ -60,7 +60,15 @@ function standingOf({ standing }: State): unknown {
   // A context begins anew with a rewind, with the tools that count and any renderer.
   // What a check found belongs to the mind that the rewind left.
   const checks = staleChecks(rest.checks);
-  return plain({ ...rest, checks, tools: rest.tools.slice(-1), renderer: null, plan: null, pace: noPace });
+  return plain({
+    ...rest,
+    checks,
+    tools: rest.tools.slice(-1),
+    renderer: null,
+    plan: null,
+    front: null,
+    pace: noPace,
+  });
 }
 
 test("a rewind gives the mind at its target and leaves the standing, also in rewinds of rewinds", () => {

@@ -340,6 +340,7 @@ const freeTypes: readonly SessionEventType[] = [
   "hold.set",
   "hold.lifted",
   "score.recorded",
+  "session.amended",
   "checks.set",
   "check.ran",
   "source.imported",

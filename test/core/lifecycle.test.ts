@@ -70,6 +70,7 @@ const commands: Readonly<Record<LifecycleCommand, readonly Command[]>> = {
     { do: "budget", limits: {} },
     { do: "append", records: [{ type: "input.received", text: "hi" }] },
     { do: "append", records: [{ type: "x.note" }] },
+    { do: "amend", objective: "o" },
     { do: "contract", topic: "t", schema: {}, digest: "0".repeat(64) },
   ],
   describe: [
@@ -103,7 +104,10 @@ const commands: Readonly<Record<LifecycleCommand, readonly Command[]>> = {
   settle: [],
   move: [{ do: "move", move: "m", held: false }],
   arrive: [{ do: "arrive", moved: { move: "m" }, workspace: "wsp_00000000010000000000000000" }],
-  migrate: [{ do: "migrate", model: "offline/other", left: [] }],
+  migrate: [
+    { do: "migrate", model: "offline/other", left: [] },
+    { do: "amend", model: "offline/other" },
+  ],
   compact: [],
 };
 

@@ -75,6 +75,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/check/checks.test.ts": 2,
   "runtime/branch/children.test.ts": 3,
   "runtime/branch/clear.test.ts": 3,
+  "runtime/branch/amend.test.ts": 1,
   "runtime/branch/rollover.test.ts": 4,
   "runtime/govern/clock-check.test.ts": "has PostgreSQL in itself, beside SQLite",
   "runtime/turn/compaction-chance.test.ts": ofModels,

@@ -16,8 +16,8 @@ const forbidden = [
   /^src\/tool\/(?!define|port)/,
   /^node_modules\/(?!zod\/|@cfworker\/json-schema\/)/,
 ];
-/** Modules of ours: 311, with rollover and accept checks. More raises it here. */
-const ownMax = 315;
+/** Modules of ours: 325, with accept checks, plans of projects and amendments. More raises it here. */
+const ownMax = 328;
 
 interface Loaded {
   readonly ms: number;

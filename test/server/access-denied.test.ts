@@ -41,6 +41,7 @@ const rightly: Readonly<Record<string, Params>> = {
   "session.setChecks": { checks: [] },
   "session.uncompress": {},
   "session.compress": { strategy: "prune" },
+  "session.amend": { objective: "o", because: "b" },
   "session.score": { name: "good", value: 1 },
   "session.save": { name: "here" },
   "session.load": { place: 1 },

@@ -101,6 +101,7 @@ async function knowing({ call, on, open, folder }: Caller): Promise<{ id: string
   await on(id, "scratch", { key: "s", value: [1] });
   await on(id, "save", { name: "here" });
   assert.deepEqual(await on(id, "load", { place: "here" }), { session: id, seq: 10 });
+  await on(id, "amend", { objective: "Another", because: "it changed" });
   await on(id, "score", { name: "good", value: 0.5 });
   const { session: fork } = (await on(id, "fork", { objective: "What if?" })) as { session: string };
   await on(fork, "record", { kind: "fact", key: "other", value: 2 });

@@ -39,6 +39,7 @@ const asks: Readonly<Partial<Record<OperationId, Asked>>> = {
   "session.uncompress": { before: (session) => compacted(null, session) },
   "session.handoff": same({ write: true }),
   "session.score": { params: (number) => ({ name: "s", value: number }) },
+  "session.amend": { params: (number) => ({ objective: `o${number}`, because: "b" }) },
   "session.save": { params: (number) => ({ name: `s${number}` }) },
   "session.rewind": same({ place: 1 }),
   "session.clear": {},

@@ -1,4 +1,4 @@
-/** The rows of key-again.test.ts that set and run accept checks. */
+/** The rows of key-again.test.ts that amend a session, and that set and run accept checks. */
 import type { Session } from "../../src/runtime/engine/session.ts";
 import type { Given, Served } from "./served.ts";
 
@@ -6,6 +6,7 @@ const checked = async (_: Served, session: Session): Promise<Given | void> =>
   void (await session.setChecks(["person: ok?"]));
 
 export const ofChecks = {
+  "session.amend": [{ params: { objective: "o", because: "b" }, answer: "duplicate" }],
   "session.setChecks": [{ params: { checks: ["person: ok?"] }, answer: "duplicate" }],
   "session.check": [{ params: { pass: "person" }, before: checked }],
 } as const;

@@ -75,10 +75,11 @@ function flagOf(flags: Readonly<Record<string, string | Flag | null>> | undefine
 /** `isOptional` is null for an option. */
 function parameter(
   path: readonly string[],
-  schema: Schema,
+  given: Schema,
   flag: Flag,
   isOptional: boolean | null,
 ): Parameter {
+  const schema = withoutNull(given);
   const form = flag.type ?? formOf(schema);
   const name = flag.name ?? nameOf(path.at(-1) ?? "", form);
   const choices = schema.enum ?? schema.items?.enum ?? [];
@@ -106,12 +107,17 @@ const forms: Readonly<Record<string, Form>> = {
   "duration-ms": "span",
 };
 
+/** The command line has no null. */
+function withoutNull({ anyOf = [], ...schema }: Schema): Schema {
+  const rest = anyOf.filter(({ type }) => type !== "null");
+  return rest.length === 1 ? { ...schema, ...rest[0] } : { ...schema, ...(anyOf.length > 0 && { anyOf }) };
+}
+
 function formOf(schema: Schema): Form {
   const { type = "", format = "", anyOf = [] } = schema;
   if (schema.enum !== undefined) return "choice";
   const kinds = anyOf.map((one) => one.type ?? "").toSorted();
   if (kinds.join() === "integer,string") return "place";
-  if (kinds.join() === "null,string") return "text";
   return forms[format] ?? forms[type] ?? "any";
 }
 

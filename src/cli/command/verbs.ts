@@ -153,6 +153,7 @@ const wordsFor: Readonly<Record<string, string>> = {
   "memory forget": "forget",
   "memory promote": "promote",
   replay: "rerun eval",
+  amend: "edit update",
   rewind: "undo reset",
   handoff: "handover",
   suspend: "pause stop",

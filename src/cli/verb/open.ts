@@ -1,6 +1,7 @@
 /** Opens a session: one objective, and its options. Creates the store if it is missing. */
 import type { OpenOptions, SessionDependency } from "../../core/session/commands.ts";
 import { SkeinError } from "../../core/error.ts";
+import type { InstructionName } from "../../core/session/instruction-names.ts";
 import { makeWorkspaceId } from "../../core/ids.ts";
 import { unsafeDefault } from "../../core/tool/permission.ts";
 import type { Session } from "../../runtime/engine/session.ts";
@@ -41,6 +42,11 @@ export const open = verb({
       what: "a resource it may use, such as directory:src:write, shell:sandbox or file:rates.json",
     },
     file: { type: "list", value: "PATH", what: "a text file that it starts with" },
+    "instruction-file": {
+      type: "list",
+      value: "NAME",
+      what: "an instruction file to load from bound directories, such as CLAUDE.md; none for none",
+    },
     constraint: { type: "list", value: "TEXT", what: "a constraint for the model" },
     label: { type: "list", value: "KEY=VALUE", what: "a label" },
     priority: { type: "count", value: "0-9", what: "0 is the most urgent; by default 5" },
@@ -77,8 +83,9 @@ export const open = verb({
     ...budgetOptions,
   },
   about: [
-    "The store is created if it is missing. The session starts with AGENTS.md of a bound directory, " +
-      "and of those above it in the same repository.",
+    "The store is created if it is missing. The session starts with the instructions of a bound directory, " +
+      "and of those above it in the same repository: in each the first of AGENTS.md, CLAUDE.md, GEMINI.md, " +
+      ".cursor/rules, .cursorrules and .github/copilot-instructions.md, or those of --instruction-file.",
     "With --from the session begins with the handoff of the other: decisions, facts, open tasks, " +
       "files, failures, each with its position. It works as the same agent, with the same model, " +
       "bindings, permissions, labels, priority, initial files and the rest of the budget, unless you " +
@@ -122,6 +129,9 @@ export const open = verb({
       ...present({ expiresAfterIdleMs: options["expires-after"] }),
       ...(options.bind.length === 0 ? {} : { bind: options.bind.map(parseBinding) }),
       ...(options.file.length === 0 ? {} : { files: options.file }),
+      ...(options["instruction-file"].length === 0
+        ? {}
+        : { instructionFiles: instructionFilesOf(options["instruction-file"]) }),
       ...(options.constraint.length === 0 ? {} : { constraints: options.constraint }),
       ...(options.label.length === 0 ? {} : { labels }),
       ...(options.after.length === 0 && options.give === undefined ? {} : { after: afterOf(options) }),
@@ -237,3 +247,7 @@ async function rehearse(asked: OpenOptions & { readonly objective: string }): Pr
   await using engine = new Engine({ store: memoryStore({ world, workspace }), world });
   await engine.open(asked);
 }
+
+/** `none` for none; names are checked with the other options. */
+const instructionFilesOf = (names: readonly string[]): readonly InstructionName[] =>
+  names.join() === "none" ? [] : (names as readonly InstructionName[]);

@@ -1,4 +1,5 @@
 /** Commands on branches: forks, rewinds, checkpoints, merges, handoffs. */
+import type { Amendment } from "../amend/commands.ts";
 import type { MergeWrite } from "./merge.ts";
 import type { Budget } from "../budget/commands.ts";
 import type { CarriedMemory } from "../item/commands.ts";
@@ -64,6 +65,8 @@ export type BranchCommand =
       /** The fork's agent, in place of the parent's. */
       readonly pin?: Pin;
       readonly carried?: CarriedMemory;
+      /** Where it differs from its parent in agent, model, texts and settings. */
+      readonly amendment?: Amendment;
       /** The parent waits for review, and so does the fork. */
       readonly unreviewed?: boolean;
     } & ForkOptions)

@@ -1,6 +1,7 @@
 /** Decisions on branches: forks, rewinds, checkpoints, merges, handoffs. */
 import type { BranchCommand } from "./commands.ts";
 import type { MergeWrite } from "./merge.ts";
+import { amendDrafts } from "../amend/decide.ts";
 import { budgetLeft } from "../budget/budget.ts";
 import { gotDrafts } from "../budget/decide.ts";
 import type { CommandOf } from "../command.ts";
@@ -36,6 +37,7 @@ export const branchDecisions: Decisions<BranchCommand["do"]> = {
       got,
       bind = [],
       pin,
+      amendment,
       carried,
       erased = [],
       unreviewed,
@@ -59,6 +61,7 @@ export const branchDecisions: Decisions<BranchCommand["do"]> = {
       ...unbind.map((one) => draft("resource.unbound", { name: one })),
       ...bind.map((one) => boundDraft(one)),
       ...(pin === undefined ? [] : [pinDraft(pin)]),
+      ...(amendment === undefined ? [] : amendDrafts(asForked(state), amendment)),
       ...carriedDrafts(carried),
       ...grant.map((one) => grantDraft(one)),
       ...(labels === undefined || Object.keys(labels).length === 0
@@ -147,6 +150,9 @@ export const branchDecisions: Decisions<BranchCommand["do"]> = {
     );
   },
 };
+
+/** A fork begins outside of a turn. */
+const asForked = (state: State): State => ({ ...state, standing: { ...state.standing, turn: null } });
 
 /**
  * Bindings that the parent had at the fork point and has lost or changed since: the fork does not inherit

@@ -11,6 +11,7 @@ export const branchFolds: Folds<keyof typeof branchEvents> = {
     const { body } = event;
     const { workspace, agent, model, bindings, tools, permissions, name, objective } = state.standing;
     const { project, lastTurn, renderer, plan, zone, zoneCauses, zoneCrossing, contextFrom } = state.standing;
+    const { texts, settings, front } = state.standing;
     return {
       ...state,
       standing: {
@@ -18,6 +19,9 @@ export const branchFolds: Folds<keyof typeof branchEvents> = {
         workspace,
         project,
         agent,
+        texts,
+        settings,
+        front,
         model,
         bindings,
         tools,

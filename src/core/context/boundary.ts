@@ -4,6 +4,7 @@
 import { firstKinds, isBuiltInKind, isSettled, itemKinds } from "../item/kind.ts";
 import type { ItemRef, Overlay } from "../state.ts";
 import { nodesIn, nodesText } from "../compaction/tree.ts";
+import { frontOf } from "../amend/text.ts";
 import { text } from "./block.ts";
 import type { UserBlock } from "./part.ts";
 import { field, put, type ContextSource, type Sheet } from "./source.ts";
@@ -19,7 +20,8 @@ export function renderBoundary(source: ContextSource, overlay: Overlay, sheet: S
 }
 
 /** The summary, and the objective of a fork. */
-export function summaryBlocks({ events, objectiveSeq }: ContextSource, overlay: Overlay): UserBlock[] {
+export function summaryBlocks({ state, events, objectiveSeq }: ContextSource, overlay: Overlay): UserBlock[] {
+  const isAtFront = objectiveSeq === 1 || objectiveSeq === frontOf(state).texts.objective;
   const content: unknown = events.get(overlay.seq)?.content;
   const summary = field(content, "summary");
   const said = content === undefined ? gap("the summary of what came before") : summary;
@@ -29,7 +31,7 @@ export function summaryBlocks({ events, objectiveSeq }: ContextSource, overlay: 
   return [
     text(`[Everything so far was replaced by this summary. The log keeps it; recall reads it.]\n\n${words}`),
     ...(tree === "" ? [] : [text(tree)]),
-    ...(objectiveSeq === 1 ? [] : [text(objectiveText(events.get(objectiveSeq)?.content))]),
+    ...(isAtFront ? [] : [text(objectiveText(events.get(objectiveSeq)?.content))]),
   ];
 }
 

@@ -1,7 +1,8 @@
 /** The front of a context: settings, tools, instructions, documents, memory. */
 import type { SessionLogEvent } from "../event.ts";
-import type { Ref, State } from "../state.ts";
+import type { AmendedTexts, Ref, State } from "../state.ts";
 import { field, frontToolsSeq, put, type ContextSource, type PartKind, type Sheet } from "./source.ts";
+import { constraintLines, frontOf } from "../amend/text.ts";
 import { cut, gap, isBlank, share, textOf } from "./text.ts";
 import { toolDefinitions } from "./tools.ts";
 
@@ -29,7 +30,7 @@ export function say(sheet: Sheet, said: string, reason: readonly [PartKind, stri
 const instructed = (why: string) => ["instructions", why] as const;
 
 function renderInstructions({ state, events }: ContextSource, sheet: Sheet): void {
-  const { agent } = state.standing;
+  const { agent, texts } = frontOf(state);
   if (agent !== null && agent.version > 0) {
     const definition = field(contentAt(events, agent.seq), "definition");
     const instructions = field(definition, "instructions");
@@ -37,22 +38,29 @@ function renderInstructions({ state, events }: ContextSource, sheet: Sheet): voi
     if (typeof said === "string")
       say(sheet, said, instructed(`instructions of ${agent.name}@${agent.version}`), agent.seq);
   }
+  renderTexts(events, texts, sheet);
+}
+
+/** The session's own texts, each from the opening, or from its last amendment. */
+function renderTexts(events: ContextSource["events"], texts: AmendedTexts, sheet: Sheet): void {
   const opened = contentAt(events, 1);
   if (opened === undefined) {
     const missing = gap("what this session was opened for, and its instructions");
     say(sheet, missing, instructed("the session's opening"), 1);
-    return;
   }
-  const instructions = field(opened, "instructions");
-  if (typeof instructions === "string") say(sheet, instructions, instructed("the session's instructions"), 1);
-  const objective = field(opened, "objective");
-  if (typeof objective === "string" && !isBlank(objective)) {
-    say(sheet, `Objective of this session:\n${objective}`, instructed("the session's objective"), 1);
-  }
-  const constraints = field(opened, "constraints");
-  const lines = Array.isArray(constraints) ? (constraints as unknown[]).map((one) => `- ${textOf(one)}`) : [];
-  const said = `Constraints:\n${lines.join("\n")}`;
-  if (lines.length > 0) say(sheet, said, instructed("the session's constraints"), 1);
+  const put = (name: keyof AmendedTexts, words: (value: unknown) => string | null): void => {
+    const seq = texts[name] ?? 1;
+    const content = contentAt(events, seq);
+    const said = content === undefined && seq > 1 ? gap(`the amended ${name}`) : words(field(content, name));
+    if (said !== null) say(sheet, said, instructed(`the session's ${name}`), seq);
+  };
+  put("instructions", (value) => (typeof value === "string" ? value : null));
+  put("objective", (value) =>
+    typeof value === "string" && !isBlank(value) ? `Objective of this session:\n${value}` : null,
+  );
+  put("constraints", (value) =>
+    Array.isArray(value) && value.length > 0 ? `Constraints:\n${constraintLines(value)}` : null,
+  );
 }
 
 /** Whether it comes from before the first turn. Later documents and memory appear where they were added. */

@@ -1,6 +1,7 @@
 /** Events other than turns and calls, as text. */
 import type { SessionEventType } from "../catalog.ts";
 import type { EventOf } from "../event.ts";
+import { amendedNote } from "../amend/text.ts";
 import { present } from "../present.ts";
 import { itemText, objectiveText } from "./boundary.ts";
 import { carriedNote } from "./carried.ts";
@@ -80,6 +81,7 @@ export const notes = {
     const said = field(content, "text");
     return body.action === "tell-model" && typeof said === "string" ? `[${said}]` : null;
   },
+  "session.amended": (event, { state }) => amendedNote(event, state),
   "session.forked": ({ body, content }) =>
     body.has.includes("objective") ? `[${objectiveText(content)}]` : null,
   "session.merged": ({ body, content }) => {

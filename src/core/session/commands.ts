@@ -9,6 +9,7 @@ import type { Binding, Permission } from "../tool/commands.ts";
 import type { TriggerSetting } from "../trigger/commands.ts";
 import type { WakeTrigger } from "../trigger/trigger.ts";
 import type { Amounts } from "../state.ts";
+import type { InstructionName } from "./instruction-names.ts";
 
 /** An agent as a session pins it. */
 export interface Pin {
@@ -48,6 +49,11 @@ export interface OpenOptions {
   readonly bind?: readonly Binding[];
   /** Paths of text files to load into its instructions. */
   readonly files?: readonly string[];
+  /**
+   * The names of the instruction files to load from bound directories: AGENTS.md and its kin; empty for none.
+   * By default the first that each folder has.
+   */
+  readonly instructionFiles?: readonly InstructionName[];
   readonly grant?: readonly Permission[];
   readonly budget?: Budget;
   /**

@@ -195,6 +195,7 @@ const isForPerson = ({ standing: { why, unreviewed } }: State): boolean =>
 function openNow(command: CommandOf<"open">): Decision {
   const { workspace, objective, name, agent, model, instructions, constraints, labels, from, project } =
     command;
+  const { instructionFiles } = command;
   const {
     priority = 5,
     expiresAfterIdleMs,
@@ -224,7 +225,13 @@ function openNow(command: CommandOf<"open">): Decision {
   const born = { parent, depth, closesWhenDone };
   const settings = { workspace, agent, model, priority, labels };
   const body = present({ ...settings, from, first: takes?.first, expiresAfterIdleMs, ...born, project });
-  const content = present({ objective, name, instructions, constraints: constraints && [...constraints] });
+  const content = present({
+    objective,
+    name,
+    instructions,
+    constraints: constraints && [...constraints],
+    instructionFiles: instructionFiles && [...instructionFiles],
+  });
   const drafts = [
     draft(
       "session.opened",

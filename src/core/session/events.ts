@@ -74,6 +74,8 @@ export const sessionEvents = {
       name: Name.optional(),
       instructions: z.string().optional(),
       constraints: z.array(z.string()).optional(),
+      /** The instruction files that it loads; absent: the first that each folder has. Since 0.5. */
+      instructionFiles: z.array(z.string()).optional(),
     }),
     summary: (_, content) => `Opened${after(content?.objective)}`,
     sample: {

@@ -92,8 +92,11 @@ export const sessionFolds: Folds<keyof typeof sessionEvents> = {
       workedTo: state.standing.turn === null ? null : at,
     }),
   "lease.released": (state) => stand(state, { lease: { held: false }, workedTo: null }),
-  "agent.pinned": (state, { body, seq }) =>
-    stand(state, { agent: { name: body.agent, version: body.version, seq } }),
+  "agent.pinned": (state, { body, seq }) => {
+    const { front } = state.standing;
+    const agent = { name: body.agent, version: body.version, seq };
+    return stand(state, { agent, front: front && { ...front, agent } });
+  },
   "document.loaded": (state, event) =>
     state.mind.documents.has(event.body.digest)
       ? state

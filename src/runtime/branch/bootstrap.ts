@@ -6,19 +6,17 @@
 import type { Binding, Permission } from "../../core/tool/commands.ts";
 import type { CommandOf } from "../../core/command.ts";
 import type { LoadedDocument, OpenOptions, Pin } from "../../core/session/commands.ts";
-import { readFile, stat } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { resolve } from "node:path";
 import type { AgentDefinition } from "../../core/workspace/agent.ts";
 import { bindingName } from "../../core/tool/drafts.ts";
 import { budgetLeft } from "../../core/budget/budget.ts";
 import { present } from "../../core/present.ts";
 import { SkeinError } from "../../core/error.ts";
-import { quote, type SessionId } from "../../core/ids.ts";
-import { limit } from "../../core/limit.ts";
+import type { SessionId } from "../../core/ids.ts";
 import type { Amounts } from "../../core/state.ts";
 import type { WakeTrigger } from "../../core/trigger/trigger.ts";
 import { showAgent } from "../workspace/agents.ts";
-import { checkBound, safeText } from "../log/redact.ts";
+import { checkBound } from "../log/redact.ts";
 import { prepareChecks } from "./accepted.ts";
 import { noMemory } from "./memory-selection.ts";
 import { carriedInProject, projectStart } from "./project-start.ts";
@@ -26,6 +24,8 @@ import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
 import { initialFilesOf, listCarryOver, type CarryOver } from "./carry-over.ts";
 import { carryOn, takenNames, takeOver, type TakenOver } from "./predecessor.ts";
+import { instructionFiles } from "./instruction-files.ts";
+import { ifMissing, loadDocument } from "./load-document.ts";
 import { handoffDocument } from "./handoff.ts";
 import { headOf } from "../read/position.ts";
 import { readContent } from "../read/content.ts";
@@ -56,11 +56,12 @@ export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<
   for (const binding of options.bind ?? []) checkBound(deps.world, binding);
   const own = [...(same ? [] : (definition?.bind ?? [])), ...(taken?.bind ?? []), ...(options.bind ?? [])];
   const bind = lastOfName(own.map(absolute));
+  const instructionFilesOf = options.instructionFiles ?? taken?.instructionFiles;
   const documents = [
     // In front, since later documents may be cut when there are too many.
     ...(handoff === undefined ? [] : [handoff]),
     ...(await handoffDocuments(deps, handoffs)),
-    ...(await instructionFiles(deps, bind)),
+    ...(await instructionFiles(deps, bind, instructionFilesOf)),
     ...(before?.files ?? []),
     ...(await initialFiles(deps, files)),
   ];
@@ -80,7 +81,7 @@ export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<
     bind,
     ...(project === undefined ? {} : { project }),
     ...(grant.length === 0 ? {} : { grant }),
-    ...present({ from, agent, model, budget, limits }),
+    ...present({ from, agent, model, budget, limits, instructionFiles: instructionFilesOf }),
     ...(pinned === null ? {} : { pin: pinned }),
     ...(documents.length === 0 ? {} : { documents: distinct(documents) }),
     ...(remembered === null ? {} : { carried: remembered }),
@@ -209,7 +210,7 @@ async function handoffDocuments(deps: Deps, sessions: readonly string[]): Promis
  * `name` pins the newest version, `name@2` the second. An undefined name stays a bare name: the session then
  * runs without an agent's instructions.
  */
-async function pinOf(deps: Deps, agent: string | undefined): Promise<Pin | null> {
+export async function pinOf(deps: Deps, agent: string | undefined): Promise<Pin | null> {
   if (agent === undefined) return null;
   const [, name = agent, version] = /^(.*)@(\d{1,9})$/.exec(agent) ?? [];
   const found =
@@ -229,94 +230,13 @@ export function absolute(binding: Binding): Binding {
   return { ...binding, path: resolve(path), ...named };
 }
 
-/**
- * AGENTS.md of each bound directory and of those above it, up to the root of its repository; outside a
- * repository of the directory alone. The outermost first, so that the nearest has the last word.
- */
-export async function instructionFiles(deps: Deps, bind: readonly Binding[]): Promise<LoadedDocument[]> {
-  const documents: LoadedDocument[] = [];
-  for (const { kind, path } of bind) {
-    if (kind !== "directory" || path === undefined) continue;
-    for (const folder of (await foldersUp(path)).toReversed()) {
-      const loaded = await load(deps, "agents-md", join(folder, "AGENTS.md")).catch(ifMissing);
-      if (loaded !== null) documents.push(loaded);
-    }
-  }
-  return documents;
-}
-
-async function foldersUp(path: string): Promise<string[]> {
-  const folders: string[] = [];
-  for (let folder = path; ; folder = dirname(folder)) {
-    folders.push(folder);
-    if (await exists(join(folder, ".git"))) return folders;
-    if (dirname(folder) === folder) return [path];
-  }
-}
-
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );
-
 async function initialFiles(deps: Deps, files: readonly string[]): Promise<LoadedDocument[]> {
   const documents: LoadedDocument[] = [];
-  for (const file of files) documents.push(await load(deps, "file", resolve(file)));
+  for (const file of files) documents.push(await loadDocument(deps, "file", resolve(file)));
   return documents;
-}
-
-async function load({ world }: Deps, kind: LoadedDocument["kind"], path: string): Promise<LoadedDocument> {
-  // Closing a file of an open database would drop the locks that this process holds on it.
-  if (await exists(`${path.replace(/-(?:wal|shm)$/, "")}-shm`)) {
-    throw new SkeinError("invalid", `files: ${quote(path)} belongs to an open database`, {
-      hint: "bind it as a database instead",
-    });
-  }
-  const unreadable = (cause: unknown): never => {
-    throw new SkeinError("not-found", `document ${quote(path)} cannot be read`, {
-      hint: "pass the path of a text file",
-      cause,
-    });
-  };
-  const checkSize = (size: number): void => {
-    if (size <= limit.documentBytesMax) return;
-    throw new SkeinError(
-      "invalid",
-      `document ${quote(path)}: expected at most ${limit.documentBytesMax} bytes, got ${size}`,
-      {
-        hint: "bind the file instead; the session reads it in parts",
-      },
-    );
-  };
-  const found = await stat(path).catch(unreadable);
-  if (!found.isFile()) {
-    // A device may have no end, and a pipe no writer.
-    throw new SkeinError("invalid", `document ${quote(path)}: expected a file`, {
-      hint: found.isDirectory() ? "bind the directory instead" : "pass the path of a text file",
-    });
-  }
-  // Before it is read: it may be larger than the memory.
-  checkSize(found.size);
-  const bytes = await readFile(path).catch(unreadable);
-  checkSize(bytes.length);
-  const read = bytes.toString("utf8");
-  const text = safeText(world, read);
-  if (text.includes("\0") || text.includes("\uFFFD")) {
-    throw new SkeinError("invalid", `files: ${quote(path)} is not UTF-8 text`, {
-      hint: "bind the file instead, and read it with a tool",
-    });
-  }
-  const kept = text === read ? bytes : Buffer.from(text);
-  return { kind, path, text, digest: world.hashBytes(kept), bytes: kept.length };
 }
 
 /** Two paths may lead to the same text; it is loaded once. */
 export const distinct = (documents: readonly LoadedDocument[]): LoadedDocument[] => [
   ...new Map(documents.map((one) => [one.digest, one])).values(),
 ];
-
-function ifMissing(error: unknown): null {
-  if (error instanceof SkeinError && error.code === "not-found") return null;
-  throw error;
-}

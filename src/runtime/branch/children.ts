@@ -13,7 +13,7 @@ import type { Amounts, OpenCall, State } from "../../core/state.ts";
 import type { SpecOf } from "../../core/trigger/trigger.ts";
 import { showAgent } from "../workspace/agents.ts";
 import { allotment, depthBelow } from "./allotment.ts";
-import { instructionFiles } from "./bootstrap.ts";
+import { instructionFiles } from "./instruction-files.ts";
 import { carriedForFork } from "./memory-selection.ts";
 import { carriedInProject } from "./project-start.ts";
 import { present } from "../../core/present.ts";
@@ -172,14 +172,24 @@ async function openingOf(
     other === null
       ? []
       : [...strictRules(own, taken.grant, "parent"), ...askInstead(other.definition, own, taken.grant)];
-  const documents = await instructionFiles(deps, bind);
+  const documents = await instructionFiles(deps, bind, taken.instructionFiles);
   const { project } = taken;
   const carried = await carriedInProject(deps, { objective, agent: agent ?? null, definition, project });
   return {
     objective,
     bind,
     grant: [...taken.grant, ...strict],
-    ...present({ name, agent, model, priority, constraints, instructions, pin, project }),
+    ...present({
+      name,
+      agent,
+      model,
+      priority,
+      constraints,
+      instructions,
+      pin,
+      project,
+      instructionFiles: taken.instructionFiles,
+    }),
     ...(documents.length === 0 ? {} : { documents }),
     ...(carried === null ? {} : { carried }),
   };

@@ -1,17 +1,19 @@
 /** Forking: builds the command for a fork at a position. */
 import type { CommandOf } from "../../core/command.ts";
 import type { ForkOptions } from "../../core/branch/commands.ts";
+import { present } from "../../core/present.ts";
 import { withdrawnBindings } from "../../core/branch/decide.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { isUnreviewed } from "../../core/govern/review.ts";
 import { rulesForFork } from "../../core/tool/permission-order.ts";
 import type { State } from "../../core/state.ts";
+import type { ForkAmendment, ForkChange } from "./amend.ts";
 import { freshSessionId, madeBefore } from "../log/request-scope.ts";
 import { carriedForFork, noMemory } from "./memory-selection.ts";
 import type { Deps } from "../deps.ts";
 import { erasedBefore } from "../govern/erase-fork.ts";
-import { readRules } from "../govern/rules.ts";
+import { readRules, withRules } from "../govern/rules.ts";
 
 export interface ForkPlan {
   readonly command: CommandOf<"fork">;
@@ -35,12 +37,14 @@ export async function forkSession(
   deps: Deps,
   session: SessionId,
   seq: number,
-  { files, ...options }: ForkOptions & { readonly files: string | undefined },
+  { files, ...given }: ForkOptions & ForkAmendment & { readonly files: string | undefined },
 ): Promise<SessionId> {
   const { writer, actor } = deps;
   const before = await madeBefore(deps);
   if (before !== null) return before;
-  const plain = await forkCommand(deps, session, seq, options);
+  const { agent, model, instructions, temperature, reasoning, outputTokensMax, ...options } = given;
+  const amends = present({ agent, model, instructions, temperature, reasoning, outputTokensMax });
+  const plain = await forkCommand(deps, session, seq, options, amends);
   if (files !== undefined && (typeof files !== "string" || files === "" || files.includes("\0")))
     throw new SkeinError("invalid", "fork: files: expected a path", {
       hint: "pass the path of a new directory",
@@ -63,6 +67,7 @@ export async function forkCommand(
   session: SessionId,
   seq: number,
   options: ForkOptions,
+  amends: ForkAmendment = {},
 ): Promise<ForkPlan> {
   const { store, states, writer } = deps;
   const from = await states.at(session, seq);
@@ -74,7 +79,18 @@ export async function forkCommand(
   // The parent named in the fork's first record is this session, also where the position is older than
   // itself.
   const erased = await erasedBefore(store, session, seq, now);
-  const rights = { unbind, grant, erased, ...(isUnreviewed(now) ? { unreviewed: true } : {}) };
+  const rules = withRules(point, grant);
+  const isAmended = Object.keys(amends).length > 0 || from.standing.agent?.seq !== now.standing.agent?.seq;
+  const changed: ForkChange = isAmended
+    ? await (await import("./amend.ts")).forkAmendment(deps, session, { from, now, rules }, amends)
+    : { grant: [] };
+  const rights = {
+    unbind,
+    grant: [...grant, ...changed.grant],
+    erased,
+    ...(isUnreviewed(now) ? { unreviewed: true } : {}),
+    ...present({ amendment: changed.amendment, pin: changed.pin }),
+  };
   return {
     command: { do: "fork", parentHash: record?.hash ?? "", by: "person", ...rights, ...options },
     from: { ...from, standing: { ...from.standing, session } },

@@ -43,22 +43,30 @@ export async function takeOver(store: Store, session: SessionId, state: State): 
     if (content !== undefined) bind.push({ ...content, name, kind, mode });
   }
   const grant = await readRules(store, session, state);
-  const { instructions, constraints } = ((await readContent(store, session, 1)) ?? {}) as {
-    readonly instructions?: string;
-    readonly constraints?: readonly string[];
-  };
+  const { instructions, constraints, instructionFiles } = await textsNow(store, session, state);
   return {
     priority,
     bind,
     grant,
     ...(agent === null ? {} : { agent: agent.name }),
     ...(await pinnedBy(store, session, state)),
-    ...present({ instructions, constraints }),
+    ...present({ instructions, constraints, instructionFiles }),
     ...(model === null ? {} : { model }),
     ...(project === null ? {} : { project }),
     ...(expiresAfterIdleMs === null ? {} : { expiresAfterIdleMs }),
     labels: Object.fromEntries(labels.entries()),
   };
+}
+
+type Texts = Pick<OpenOptions, "instructions" | "constraints" | "instructionFiles">;
+
+/** The session's instructions and constraints, as opened or as last amended. */
+async function textsNow(store: Store, session: SessionId, { standing: { texts } }: State): Promise<Texts> {
+  const at = async (seq = 1): Promise<Texts> => (await readContent(store, session, seq)) ?? {};
+  const { instructions } = await at(texts.instructions);
+  const { constraints } = await at(texts.constraints);
+  const { instructionFiles } = await at();
+  return present({ instructions: instructions || undefined, constraints, instructionFiles });
 }
 
 /** The inherited objective, unless the next session is given one. */

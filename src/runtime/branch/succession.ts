@@ -26,7 +26,8 @@ import { checkObjective } from "../options.ts";
 import { readOne } from "../read/event-cache.ts";
 import { readQueue, type QueuedRecord } from "../read/inbox.ts";
 import { expectAt } from "../read/known-heads.ts";
-import { distinct, instructionFiles } from "./bootstrap.ts";
+import { distinct } from "./bootstrap.ts";
+import { instructionFiles } from "./instruction-files.ts";
 import {
   initialFilesOf,
   listCarryOver,
@@ -232,7 +233,11 @@ async function opening(
   const whose = { objective, agent: rest.agent ?? null, definition: pin?.definition, project: rest.project };
   const isOff = await hasNoMemory(deps, session, state);
   const carried = isOff ? noMemory : await carriedInProject(deps, whose);
-  const documents = await documentsOf(deps, session, state, { bind, handoff: over.handoff?.document });
+  const documents = await documentsOf(deps, session, state, {
+    bind,
+    ...present({ instructionFiles: rest.instructionFiles }),
+    handoff: over.handoff?.document,
+  });
   const command: Command = {
     do: "open",
     workspace: store.workspace,
@@ -275,12 +280,13 @@ async function documentsOf(
   state: State,
   given: {
     readonly bind: Parameters<typeof instructionFiles>[1];
+    readonly instructionFiles?: Parameters<typeof instructionFiles>[2];
     readonly handoff: LoadedDocument | undefined;
   },
 ): Promise<readonly LoadedDocument[]> {
   const { files } = await initialFilesOf(deps.store, session, state);
   const own = given.handoff === undefined ? [] : [given.handoff];
-  return distinct([...own, ...(await instructionFiles(deps, given.bind)), ...files]);
+  return distinct([...own, ...(await instructionFiles(deps, given.bind, given.instructionFiles)), ...files]);
 }
 
 /** The same list for the same state, so that a repeated call gets the same result. */

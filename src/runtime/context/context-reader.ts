@@ -2,6 +2,7 @@
  * Reads contexts: gathers from the store what a renderer needs, and renders it. It reads the records since
  * the last compaction, and what the state refers to; never the whole history.
  */
+import { frontSeqs } from "../../core/amend/text.ts";
 import { present } from "../../core/present.ts";
 import type { ConsumedInputs } from "../../core/turn/commands.ts";
 import {
@@ -238,7 +239,8 @@ function keptKey(
   // Before the first request after a boundary, the tools at the front can still change.
   if (!isKept || !isPlain || renderer < 2 || standing.renderer === null || standing.plan === null)
     return null;
-  const refs = [standing.agent?.seq, standing.tools[0]?.seq, standing.source?.seq, mind.firstTurnSeq];
+  const first = [standing.tools[0]?.seq, standing.source?.seq, mind.firstTurnSeq];
+  const refs = [...frontSeqs(state), ...first];
   return JSON.stringify([standing.plan, renderer, settings, refs, standing.erased.records]);
 }
 
@@ -362,7 +364,7 @@ async function gather(
   const prunes = mind.overlays.filter(({ strategy }) => strategy === "prune");
   await fetch([
     1,
-    ...(standing.agent === null ? [] : [standing.agent.seq]),
+    ...frontSeqs(state),
     ...standing.tools.slice(0, 1).map(({ seq }) => seq),
     ...(plan === undefined ? unplannedSeqs(state) : chosenBy(plan)),
     ...(uncompacted ? [] : prunes.map(({ seq }) => seq)),

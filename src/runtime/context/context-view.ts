@@ -86,5 +86,5 @@ async function nextSettings(deps: Deps, session: SessionId): Promise<{ readonly 
   const state = await deps.writer.current(session);
   const { agent } = await agentOf(deps, session, state);
   const model = await modelOf(deps, state.standing.model ?? agent?.model).catch(() => null);
-  return model === null ? {} : { settings: settingsFor(model, agent) };
+  return model === null ? {} : { settings: settingsFor(model, agent, state) };
 }

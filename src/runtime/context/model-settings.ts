@@ -12,8 +12,12 @@ import type { Model } from "../../model/port.ts";
 import type { Deps } from "../deps.ts";
 
 /** The settings of a request. */
-export function settingsFor({ name, facts }: Model, agent: AgentDefinition | null): Settings {
-  const { temperature, reasoning } = agent ?? {};
+export function settingsFor(
+  { name, facts }: Model,
+  agent: AgentDefinition | null,
+  { standing }: Pick<State, "standing">,
+): Settings {
+  const { temperature, reasoning } = { ...agent, ...standing.settings };
   return {
     model: name,
     images: facts.images,

@@ -11,6 +11,7 @@ import type { Binding, Permission } from "../../core/tool/commands.ts";
 import type { Budget } from "../../core/budget/commands.ts";
 import type { Command } from "../../core/command.ts";
 import type { ForkOptions } from "../../core/branch/commands.ts";
+import type { AmendOptions, ForkAmendment } from "../branch/amend.ts";
 import { absolute } from "../branch/bootstrap.ts";
 import { checkDeadline } from "../../core/trigger/deadline.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -167,7 +168,7 @@ export class Session extends SessionChecks {
    * A new session that shares everything up to a position, by default the last one. Copies nothing, unless
    * `files` names a new directory for the files as they were then.
    */
-  async fork(options: ForkOptions & ForkPlace = {}): Promise<Session> {
+  async fork(options: ForkOptions & ForkAmendment & ForkPlace = {}): Promise<Session> {
     checkCall("session.fork", options);
     const { atSeq, files, ...rest } = options;
     const seq = await this.#position(atSeq ?? (await this.#head()).seq);
@@ -243,6 +244,16 @@ export class Session extends SessionChecks {
    */
   async erase(options: EraseOptions = {}): Promise<EraseReport> {
     return (await import("../govern/erase.ts")).eraseSession(this.#deps, this.id, options);
+  }
+
+  /**
+   * Changes objective, instructions, constraints, agent or model settings from here on. Nothing is allowed
+   * that was not before. The context shows it as superseding the old until its next boundary.
+   */
+  async amend(options: AmendOptions): Promise<AppendResult> {
+    checkCall("session.amend", options);
+    const { amendCommand } = await import("../branch/amend.ts");
+    return written(await this.#change((state) => amendCommand(this.#deps, this.id, state, options)));
   }
 
   /** Continues with another model, or in another store. Repeat it after a crash: it finishes. */

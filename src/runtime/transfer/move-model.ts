@@ -8,6 +8,7 @@ import { isOverfull } from "../../core/compaction/plan.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { mayIn, wayOut } from "../../core/session/lifecycle.ts";
+import { leftBehind } from "../../core/context/left-behind.ts";
 import type { ContextPart } from "../../core/context/part.ts";
 import type { State } from "../../core/state.ts";
 import type { Model } from "../../model/port.ts";
@@ -57,7 +58,7 @@ export async function changeModel(deps: Deps, session: SessionId, name: string):
   }
   const compacted = await fit(deps, session, { agent, from: from ?? to, to });
   const now = await writer.current(session);
-  const left = leftBehind(await partsFor(deps, session, now, from ?? to), to, from?.name);
+  const left = leftBehind(await partsFor(deps, session, now, from ?? to), to.facts, from?.name);
   const { firstSeq } = await writer.change(session, { do: "migrate", model: to.name, left }, { actor });
   return { session, seq: firstSeq, from: state.standing.model, to: to.name, left, compacted };
 }
@@ -113,32 +114,4 @@ async function partsFor(
 ): Promise<readonly ContextPart[]> {
   const settings = { model, images: facts.images };
   return (await readContext(deps, session, { atSeq: seq, settings })).parts;
-}
-
-/** The parts of the former context that the next model cannot be shown. */
-function leftBehind(parts: readonly ContextPart[], to: Model, from: string | undefined): string[] {
-  let [reasoning, marks, images] = [0, 0, 0];
-  for (const part of parts) {
-    if (part.part !== "message") continue;
-    for (const block of part.content) {
-      if (block.type === "reasoning") reasoning++;
-      else if ("metadata" in block && block.metadata !== undefined) marks++;
-      if (block.type === "image") images++;
-      if (block.type === "tool-result") images += block.images?.length ?? 0;
-    }
-  }
-  const counted = (count: number, one: string, many: string): string[] =>
-    count === 0 ? [] : [count === 1 ? `1 ${one}` : `${count} ${many}`];
-  const by = from === undefined ? "" : ` by ${from}`;
-  return [
-    ...counted(
-      reasoning,
-      `piece of reasoning${by}, with its signature`,
-      `pieces of reasoning${by}, with their signatures`,
-    ),
-    ...counted(marks, `mark of the provider on an answer${by}`, `marks of the provider on answers${by}`),
-    ...(to.facts.images
-      ? []
-      : counted(images, "image, which the model cannot see", "images, which the model cannot see")),
-  ];
 }

@@ -55,7 +55,8 @@ export async function resolveRun(
   return { ...run, model: run.model ?? (await modelIn(deps, run)) };
 }
 
-/** True when two states of a session name the same agent, pinned at the same position. */
+/** True when two states of a session have the same agent, pinned at the same position, and settings. */
 export const hasSameAgent = (one: State, other: State): boolean =>
   one.standing.agent?.seq === other.standing.agent?.seq &&
-  one.standing.agent?.version === other.standing.agent?.version;
+  one.standing.agent?.version === other.standing.agent?.version &&
+  JSON.stringify(one.standing.settings) === JSON.stringify(other.standing.settings);

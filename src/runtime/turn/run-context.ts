@@ -3,6 +3,7 @@
  * so that a missing part is an error and leaves no trace.
  */
 import { agentRules, mayOffer, type AgentDefinition, type AgentRules } from "../../core/workspace/agent.ts";
+import { present } from "../../core/present.ts";
 import { itemKinds } from "../../core/item/kind.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { SortedMap } from "../../core/sorted-map.ts";
@@ -61,8 +62,11 @@ export async function gatherCrew(
     agentUnknown,
     actor,
     model,
-    rules: agentRules(agent, model.facts.effective?.tokens),
-    settings: settingsFor(model, agent),
+    rules: {
+      ...agentRules(agent, model.facts.effective?.tokens),
+      ...present({ outputTokensMax: state.standing.settings.outputTokensMax }),
+    },
+    settings: settingsFor(model, agent, state),
     files: toolbox.files,
     get tools() {
       return offered.tools;

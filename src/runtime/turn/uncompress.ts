@@ -51,7 +51,7 @@ async function zoneWithout(
   if (model === null) return undefined;
   const before = await deps.states.at(session, overlay - 1);
   const uncovered = beginAnew(think(state, withoutOverlay(state.mind, overlay, before.mind)));
-  const settings = settingsFor(model, agent);
+  const settings = settingsFor(model, agent, state);
   const { parts } = await nextContext(deps, session, { state: uncovered, settings, inputs: [] });
   const { tokens } = await deps.tokenizer.estimate(parts);
   const { windowTokens, effective } = model.facts;

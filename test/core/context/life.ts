@@ -58,6 +58,7 @@ const moveWeights = {
   tools: 1,
   merge: 1,
   migrate: 1,
+  amend: 1,
   compact: 1,
   summaryAsked: 1,
   rewind: 1,
@@ -231,6 +232,23 @@ const steps: Readonly<Record<MoveKind, Step>> = {
   merge(life, { also }) {
     const { body, content } = samples["session.merged"];
     append(life, { type: "session.merged", body: { ...body, toSeq: also + 1 }, content });
+  },
+  amend(life, { pick, also, flag }) {
+    obey(life, {
+      do: "amend",
+      ...(pick % 3 === 0 ? { objective: `o${also}` } : { instructions: pick % 2 === 0 ? "" : `i${also}` }),
+      ...(flag ? { constraints: also % 2 === 0 ? [] : [`c${pick}`] } : {}),
+      ...(also % 5 === 0
+        ? {
+            pin: {
+              agent: `a${pick % 3}`,
+              version: 1,
+              digest: digest("", "a"),
+              definition: { instructions: "I" },
+            },
+          }
+        : {}),
+    });
   },
   migrate(life, { pick, also, flag }) {
     const to = pickOf(models, pick);

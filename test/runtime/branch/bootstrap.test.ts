@@ -38,6 +38,38 @@ test("outside a repository only the directory's own AGENTS.md counts", async () 
   assert.ok(told.includes("Outside of the repository."));
 });
 
+test("of several instruction files a folder's first counts, or the named ones, and stay so", async () => {
+  const folder = mkdtempSync(join(root, "kin-"));
+  for (const name of [".cursor/rules", ".github"]) mkdirSync(join(folder, name), { recursive: true });
+  const write = (name: string, text: string): void => writeFileSync(join(folder, name), text);
+  write(".cursorrules", "Old rules.");
+  write(".cursor/rules/b.mdc", "---\nalwaysApply: true\n---\nAlways.");
+  write(".cursor/rules/a.mdc", "---\nglobs: *.ts\nalwaysApply: false\n---\nSometimes.");
+  write(".github/copilot-instructions.md", "For Copilot.");
+  const bind = [{ kind: "directory", path: folder }];
+  const told = async (more: object = {}): Promise<string> => (await toldOf({ bind, ...more })).join("\n");
+  const kinOf = (text: string): string[] =>
+    ["Claude's.", "Old rules.", "Always.", "Sometimes.", "For Copilot."].filter((one) => text.includes(one));
+  assert.deepEqual(kinOf(await told()), ["Always."]);
+  write("CLAUDE.md", "Claude's.");
+  assert.deepEqual(kinOf(await told()), ["Claude's."]);
+  assert.deepEqual(kinOf(await told({ instructionFiles: [] })), []);
+  const named = ["CLAUDE.md", ".cursorrules", ".github/copilot-instructions.md"] as const;
+  assert.deepEqual(kinOf(await told({ instructionFiles: named })), [
+    "Claude's.",
+    "Old rules.",
+    "For Copilot.",
+  ]);
+  await using engine = engineWith(scripted(["Fine."]));
+  await assert.rejects(engine.open({ objective: "Look", instructionFiles: ["README.md"] as never }), {
+    code: "invalid",
+    message: /instructionFiles/,
+  });
+  const session = await engine.open({ objective: "Look", bind: bind as never, instructionFiles: [] });
+  const next = await session.clear();
+  assert.equal((await next.fold()).mind.documents.size, 0, "the next session keeps to the choice");
+});
+
 test("initial files appear once, as they were when the session was opened", async () => {
   const path = join(root, "rates.txt");
   const told = (await toldOf({ files: [path, path] })).join("\n");

@@ -937,6 +937,7 @@ class AddTokenResult(TypedDict):
     revokedAt: Optional[int]
     revokedBy: Optional[str]
     session: Optional[str]
+    requestsPerSecond: Optional[int]
     token: str
 
 
@@ -952,6 +953,7 @@ class TokenEntry(TypedDict):
     revokedAt: Optional[int]
     revokedBy: Optional[str]
     session: Optional[str]
+    requestsPerSecond: Optional[int]
 
 
 class HookEntry(TypedDict):
@@ -3987,6 +3989,7 @@ class Client(_ClientBase):
         name: Optional[str] = None,
         principal: Optional[str] = None,
         expires_at: Optional[int] = None,
+        requests_per_second: Optional[int] = None,
         session: Optional[str] = None,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
@@ -3999,6 +4002,7 @@ class Client(_ClientBase):
                 "name": name,
                 "principal": principal,
                 "expiresAt": expires_at,
+                "requestsPerSecond": requests_per_second,
                 "session": session,
             },
             idempotency_key=idempotency_key,
@@ -7056,6 +7060,7 @@ class AsyncClient(_AsyncClientBase):
         name: Optional[str] = None,
         principal: Optional[str] = None,
         expires_at: Optional[int] = None,
+        requests_per_second: Optional[int] = None,
         session: Optional[str] = None,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
@@ -7068,6 +7073,7 @@ class AsyncClient(_AsyncClientBase):
                 "name": name,
                 "principal": principal,
                 "expiresAt": expires_at,
+                "requestsPerSecond": requests_per_second,
                 "session": session,
             },
             idempotency_key=idempotency_key,

@@ -368,5 +368,6 @@ export const TokenEntry = once(() =>
     revokedAt: Millis.nullable(),
     revokedBy: MaybeText,
     session: MaybeText,
+    requestsPerSecond: Count.nullable(),
   }),
 );

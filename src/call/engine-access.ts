@@ -66,6 +66,12 @@ const tokens = {
         .describe("the principal that it acts as, prn_…; by default a new one")
         .exactOptional(),
       expiresAt: field.Moment.describe("the moment it expires; by default never").exactOptional(),
+      requestsPerSecond: z
+        .int()
+        .positive()
+        .max(limit.tokenRequestsPerSecondMax)
+        .describe(`requests a second, twice as many at once; by default ${limit.requestsPerSecond}`)
+        .exactOptional(),
       session: z
         .string()
         .max(64)

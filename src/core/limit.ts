@@ -130,6 +130,8 @@ export const limit = {
   /** Requests with one token: per second, and concurrently. */
   requestsPerSecond: 200,
   requestBurst: 400,
+  /** The highest rate limit that a token can have. */
+  tokenRequestsPerSecondMax: 100_000,
   /** Requests without a valid token, from one address. */
   strangersPerSecond: 20,
   strangersBurst: 100,

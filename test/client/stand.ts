@@ -30,6 +30,7 @@ function authorizerFor(bound: { readonly host: string; readonly port: number }):
         token: "none",
         expiresAt: null,
         session: null,
+        rate: { waitMs: 0, left: 400, perSecond: 200, burst: 400 },
         stands: async () => true,
       };
     },

@@ -203,12 +203,47 @@ test("one token may ask so often, and others do not wait for it", async () => {
   assert.ok(isProblem(refused));
   assert.deepEqual(
     [refused.status, refused.code, problemHeaders(refused)],
-    [429, "rate-limited", { "retry-after": "1" }],
+    [
+      429,
+      "rate-limited",
+      { "retry-after": "1", "ratelimit-policy": '"token";q=3;w=1', ratelimit: '"token";r=0;t=1' },
+    ],
   );
   known(await ask(calm.token));
   world.pass(100);
   known(await ask(busy.token));
   assert.equal(codeOf(await ask(busy.token)), "rate-limited");
+});
+
+test("a token may have a rate limit, which replaces that of the server", async () => {
+  await using place = gated({ rate: { perSecond: 10, burst: 3 } });
+  const { authorizer, engine, world } = place;
+  const { token, requestsPerSecond } = await engine.addToken({ scopes: ["read"], requestsPerSecond: 50 });
+  assert.equal(requestsPerSecond, 50);
+  assert.deepEqual(
+    (await engine.tokens()).map((one) => one.requestsPerSecond),
+    [50],
+  );
+  const ask = () => authorizer.authorize(bearing(token), read);
+  const lefts: number[] = [];
+  for (let count = 0; count < 100; count++) lefts.push(known(await ask()).rate.left);
+  assert.deepEqual([lefts[0], lefts.at(-1)], [99, 0]);
+  const refused = await ask();
+  assert.ok(isProblem(refused));
+  assert.match(refused.detail, /50 requests a second with this token/);
+  assert.deepEqual(problemHeaders(refused), {
+    "retry-after": "1",
+    "ratelimit-policy": '"token";q=100;w=2',
+    ratelimit: '"token";r=0;t=2',
+  });
+  world.pass(1_000);
+  assert.equal(known(await ask()).rate.left, 49);
+  for (const wrong of [0, -1, 1.5, limit.tokenRequestsPerSecondMax + 1, "many", null])
+    await assert.rejects(
+      engine.addToken({ scopes: ["read"], requestsPerSecond: wrong as number }),
+      { code: "invalid", message: /^addToken: requestsPerSecond: / },
+      String(wrong),
+    );
 });
 
 test("requests without a valid token are rate limited by address, others are not", async () => {

@@ -9,10 +9,16 @@ test("any valid token returns its principal, with any scope", async () => {
   await using place = await served();
   const expiresAt = 4_000_000_000_000;
   for (const scope of scopes) {
-    const { token, principal } = await place.engine.addToken({ scopes: [scope], expiresAt });
+    const { token, principal } = await place.engine.addToken({
+      scopes: [scope],
+      expiresAt,
+      requestsPerSecond: 200,
+    });
     const answer = await place.fetch("/v1/me", { headers: { authorization: `Bearer ${token}` } });
     assert.equal(answer.status, 200);
     assert.equal(answer.headers.get("cache-control"), "no-store");
+    assert.equal(answer.headers.get("ratelimit-policy"), '"token";q=400;w=2');
+    assert.match(answer.headers.get("ratelimit") ?? "", /^"token";r=\d+;t=\d+$/);
     assert.deepEqual(await answer.json(), {
       actor: `user:${principal}`,
       tenant: "default",

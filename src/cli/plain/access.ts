@@ -20,10 +20,10 @@ const tokens = [
           : grid(
               out,
               ["TOKEN", "NAME", "SCOPES", "~ISSUED", "HOLDS"],
-              all.map(({ id, name, scopes, issuedAt, expiresAt, status }) => [
+              all.map(({ id, name, scopes, requestsPerSecond, issuedAt, expiresAt, status }) => [
                 shortId(id),
                 oneLine(name ?? "-"),
-                scopes.join(", ") || "-",
+                `${scopes.join(", ") || "-"}${requestsPerSecond === null ? "" : `, ${requestsPerSecond}/s`}`,
                 ago(issuedAt, nowMs),
                 status === "valid" ? untilText(expiresAt, 10) : status,
               ]),

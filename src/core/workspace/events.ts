@@ -224,6 +224,8 @@ export const workspaceEvents = {
       expiresAt: Millis.optional(),
       /** The only session that it is valid for; its only scope is `settle`, which older programs ignore. */
       session: SessionRef.optional(),
+      /** How many requests a second a server takes with it. Absent: the server's limit. */
+      requestsPerSecond: Count.optional(),
     }),
     content: z.looseObject({ name: Key }).optional(),
     summary: ({ scopes }, content) => `Token issued for ${scopes.join(", ")}${after(content?.name)}`,

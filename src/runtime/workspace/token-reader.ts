@@ -25,6 +25,8 @@ export interface TokenRef {
   readonly revokedBy: string | null;
   /** The only session that it is valid for; null: all. */
   readonly session: SessionId | null;
+  /** Its rate limit; null: the server's. */
+  readonly requestsPerSecond: number | null;
 }
 
 /** The holder of a token. */
@@ -39,6 +41,8 @@ export interface TokenHolder {
   readonly expiresAt: number | null;
   /** The only session that it is valid for; null: all. */
   readonly session: SessionId | null;
+  /** Its rate limit; null: the server's. */
+  readonly requestsPerSecond: number | null;
 }
 
 /** A token without its secret, of which only the hash is kept. */
@@ -115,8 +119,9 @@ export function makeTokenReader(
     if (!isRight || ref === undefined || ref.revokedAt !== null || isExpired(ref, world.now())) return null;
     const before = holders.get(ref);
     if (before !== undefined) return before;
-    const { scopes, principal, expiresAt, session } = ref;
-    const holder = { id, tenant, scopes, principal, actor: `user:${principal}`, expiresAt, session };
+    const { scopes, principal, expiresAt, session, requestsPerSecond } = ref;
+    const limits = { expiresAt, session, requestsPerSecond };
+    const holder = { id, tenant, scopes, principal, actor: `user:${principal}`, ...limits };
     holders.set(ref, holder);
     return holder;
   }
@@ -158,12 +163,13 @@ interface IssuedBody {
   readonly principal: PrincipalId;
   readonly expiresAt?: number;
   readonly session?: SessionId;
+  readonly requestsPerSecond?: number;
 }
 
 /** The first record of an id counts, and so does the first that revokes it. */
 function apply(known: Map<string, TokenRef>, { type, body, seq, at, actor }: StoredRecord): void {
   const given = JSON.parse(body) as IssuedBody;
-  const { id, hash, principal, expiresAt = null, session = null } = given;
+  const { id, hash, principal, expiresAt = null, session = null, requestsPerSecond = null } = given;
   const before = known.get(id);
   if (type === "token.revoked") {
     if (before?.revokedAt === null) known.set(id, { ...before, revokedAt: at, revokedBy: actor });
@@ -172,6 +178,7 @@ function apply(known: Map<string, TokenRef>, { type, body, seq, at, actor }: Sto
   if (type !== "token.issued" || before !== undefined) return;
   // A token for one session never has more than this scope, whatever the record says.
   const scopes = given.scopes.filter(isScope).filter((scope) => session === null || scope === "settle");
-  const issued = { id, seq, hash, scopes, principal, issuedAt: at, issuedBy: actor, expiresAt, session };
+  const limits = { expiresAt, session, requestsPerSecond };
+  const issued = { id, seq, hash, scopes, principal, issuedAt: at, issuedBy: actor, ...limits };
   known.set(id, { ...issued, revokedAt: null, revokedBy: null });
 }

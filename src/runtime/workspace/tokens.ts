@@ -19,6 +19,7 @@ import {
 } from "../../core/ids.ts";
 import type { PrincipalId, SessionId, TokenId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
+import { present } from "../../core/present.ts";
 import { contentOf } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
 import { isExpired, type TokenRef } from "./token-reader.ts";
@@ -44,6 +45,8 @@ export interface TokenEntry {
   readonly revokedBy: string | null;
   /** The only session that it is valid for; null: all. */
   readonly session: SessionId | null;
+  /** Its rate limit; null: the server's. */
+  readonly requestsPerSecond: number | null;
 }
 
 /** With the token itself, which is shown only once. */
@@ -63,6 +66,8 @@ export interface AddTokenOptions {
   readonly expiresAt?: number;
   /** A session's id: the token settles external calls of that session only. Its scope must be `settle`. */
   readonly session?: string;
+  /** How many requests a second a server takes with it, twice as many at once; by default 200. */
+  readonly requestsPerSecond?: number;
   /** A token made before by `newToken`. Issuing it twice has the effect of once. */
   readonly token?: string;
 }
@@ -88,7 +93,7 @@ export const newToken = (
 export async function addToken(deps: Deps, options: AddTokenOptions): Promise<IssuedToken> {
   checkCall("engine.addToken", options);
   const { world, tokens } = deps;
-  const { name, expiresAt } = options;
+  const { name, expiresAt, requestsPerSecond } = options;
   const scopes = allScopes.filter((scope) => options.scopes.includes(scope));
   checkExpiry(expiresAt, world.now());
   const principal = checkPrincipal(deps, options.principal);
@@ -107,10 +112,7 @@ export async function addToken(deps: Deps, options: AddTokenOptions): Promise<Is
     // After a lost answer this also finds the one that was issued after all.
     if (before !== undefined) return [];
     checkRoom([...all.values()], world.now());
-    const limits = {
-      ...(expiresAt === undefined ? {} : { expiresAt }),
-      ...(session === undefined ? {} : { session }),
-    };
+    const limits = present({ expiresAt, session, requestsPerSecond });
     const body = { id, hash, scopes, principal, ...limits };
     return [{ type: "token.issued", body, ...(name === undefined ? {} : { content: { name } }) }];
   });
@@ -181,21 +183,8 @@ const statusOf = (ref: TokenRef, nowMs: number): TokenStatus =>
   ref.revokedAt !== null ? "revoked" : isExpired(ref, nowMs) ? "expired" : "valid";
 
 function entryOf(ref: TokenRef, name: string | null, nowMs: number): TokenEntry {
-  const { id, scopes, principal, issuedAt, issuedBy, expiresAt, revokedAt, revokedBy, session } = ref;
-  const status = statusOf(ref, nowMs);
-  return {
-    id,
-    name,
-    scopes,
-    principal,
-    status,
-    issuedAt,
-    issuedBy,
-    expiresAt,
-    revokedAt,
-    revokedBy,
-    session,
-  };
+  const { seq: _seq, hash: _hash, ...shown } = ref;
+  return { ...shown, name, status: statusOf(ref, nowMs) };
 }
 
 async function nameOf({ store }: Deps, { seq }: TokenRef): Promise<string | null> {

@@ -15,7 +15,7 @@ import type { World } from "../../runtime/world.ts";
 import { need } from "../http/invocation.ts";
 import { makeCookies } from "../http/cookie.ts";
 import { makeGate, type GateRequest, type Gate, type GateOptions } from "../http/cross-origin.ts";
-import { makeRate } from "./rate-limit.ts";
+import { makeRate, rateHeaders, type RateSize, type RateTaken } from "./rate-limit.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
 /** An authenticated caller. */
@@ -31,6 +31,8 @@ export interface Caller {
   readonly expiresAt: number | null;
   /** The only session that their token is valid for; null: all. */
   readonly session: SessionId | null;
+  /** What is left of the token's rate limit. */
+  readonly rate: RateTaken;
   /** True while the token is valid. For long requests: a stream ends when it is not. */
   stands(): Promise<boolean>;
 }
@@ -42,7 +44,7 @@ export interface AuthorizerOptions extends GateOptions {
   /** 32 bytes that seal logins. Random by default: then they end with the server. */
   readonly cookieKey?: Uint8Array;
   /** For each token. */
-  readonly rate?: { readonly perSecond: number; readonly burst: number };
+  readonly rate?: RateSize;
 }
 
 /** A request as far as a token may forbid it. */
@@ -68,9 +70,13 @@ export const isProblem = (answer: object): answer is Problem => "code" in answer
 /** Response headers of a problem. */
 export function problemHeaders(problem: Problem): Readonly<Record<string, string>> {
   if (problem.status === 401) return { "www-authenticate": 'Bearer realm="skein"' };
-  const waitMs = problem["retryAfterMs"];
+  const { retryAfterMs: waitMs, requestsPerSecond: perSecond, requestBurst: burst } = problem;
   if (problem.status !== 429 && problem.status !== 503) return {};
-  return { "retry-after": `${Math.max(1, Math.ceil((typeof waitMs === "number" ? waitMs : 0) / 1_000))}` };
+  const known = typeof perSecond === "number" && typeof burst === "number" ? { perSecond, burst } : null;
+  return {
+    "retry-after": `${Math.max(1, Math.ceil((typeof waitMs === "number" ? waitMs : 0) / 1_000))}`,
+    ...(known && rateHeaders({ ...known, left: 0 })),
+  };
 }
 
 /** The same, whatever is wrong: it reveals no tokens. */
@@ -83,6 +89,20 @@ const tooOften = (waitMs: number): Problem => ({
   ...makeProblem("rate-limited", "rate limit exceeded", { hint: `retry in ${waitMs} ms` }),
   retryAfterMs: waitMs,
 });
+
+/** A valid token may know its own limit. */
+const tokenTooOften = ({ waitMs, perSecond, burst }: RateTaken): Problem => ({
+  ...makeProblem("rate-limited", `rate limit exceeded: ${perSecond} requests a second with this token`, {
+    hint: `retry in ${waitMs} ms, or use a token with more: "skein tokens add --requests-per-second"`,
+  }),
+  retryAfterMs: waitMs,
+  requestsPerSecond: perSecond,
+  requestBurst: burst,
+});
+
+/** A full bucket is what a token may do in two seconds. */
+const sizeOf = ({ requestsPerSecond: perSecond }: TokenHolder): RateSize | null =>
+  perSecond === null ? null : { perSecond, burst: perSecond * 2 };
 
 const noPage = (): Problem =>
   makeProblem("forbidden", "cross-origin request with a session cookie", {
@@ -136,7 +156,7 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
 
   /** Requests without a valid token are rate limited by address; others are not. */
   function refuse(incoming: GateRequest): Problem {
-    const waitMs = strangers.take(incoming.socket?.remoteAddress ?? "");
+    const { waitMs } = strangers.take(incoming.socket?.remoteAddress ?? "");
     return waitMs === 0 ? unauthorized() : tooOften(waitMs);
   }
 
@@ -158,8 +178,8 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
     const found = await holderOf(text);
     if (found === null || text === null) return refuse(incoming);
     const { engine, holder } = found;
-    const waitMs = known.take(holder.id);
-    if (waitMs > 0) return tooOften(waitMs);
+    const rate = known.take(holder.id, sizeOf(holder));
+    if (rate.waitMs > 0) return tokenTooOften(rate);
     if (!byHeader && !isMeant(incoming)) return noPage();
     const { id: token, scopes, tenant, actor, expiresAt, session } = holder;
     if (operation.scope !== null && !allows(scopes, operation.scope)) {
@@ -173,7 +193,7 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
       });
     }
     const stands = async (): Promise<boolean> => (await holderOf(text)) !== null;
-    return { engine: acting(engine, holder), tenant, scopes, actor, token, expiresAt, session, stands };
+    return { engine: acting(engine, holder), tenant, scopes, actor, token, expiresAt, session, rate, stands };
   }
 
   return {

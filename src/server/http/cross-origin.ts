@@ -131,7 +131,7 @@ export function makeGate({ host, port, origins: given = [] }: GateOptions): Gate
 const varies = { vary: "Origin" };
 const methods = "GET, HEAD, POST, DELETE";
 const taken = "authorization, content-type, idempotency-key, if-match, last-event-id, skein-client";
-const exposed = "etag, location, retry-after";
+const exposed = "etag, location, retry-after, ratelimit, ratelimit-policy";
 
 /**
  * Headers of every response. A page may run only scripts of this server, cannot be framed, and sends no

@@ -25,6 +25,7 @@ import type { World } from "../../runtime/world.ts";
 import { answerCall, type ServerContext } from "./operation-request.ts";
 import { makeArrivals, type Arrivals } from "./request-timeout.ts";
 import { isProblem, type Caller, type Authorizer } from "../auth/authorize.ts";
+import { rateHeaders } from "../auth/rate-limit.ts";
 import { docsFileAt, isDocs, isVisit, makePageSender, pageFileAt } from "./console-files.ts";
 import type { PageFiles } from "./console-files.ts";
 import { cookieName } from "./cookie.ts";
@@ -369,10 +370,10 @@ function makeListener(
     checkReads(request);
     const who = await serverContext.authorizer.authorize(request, { operation: { scope: null } });
     if (isProblem(who)) throw new ProblemError(who);
-    const { actor, tenant, scopes, expiresAt } = who;
+    const { actor, tenant, scopes, expiresAt, rate } = who;
     const { version } = options;
     const answered: Me = { actor, tenant, scopes: [...scopes], expiresAt, version };
-    sendJson(response, JSON.stringify(answered), headers);
+    sendJson(response, JSON.stringify(answered), { ...headers, ...rateHeaders(rate) });
     return true;
   }
 
@@ -400,10 +401,9 @@ function makeListener(
   async function answer(
     request: IncomingMessage,
     response: ServerResponse,
-    completed: Mutable<CompletedRequest>,
+    { completed, headers }: { completed: Mutable<CompletedRequest>; headers: Record<string, string> },
   ): Promise<void> {
     const problem = checkHead(request) ?? gate.check(request);
-    const headers = { ...safe, ...gate.corsHeaders(request) };
     const target = parseTarget(request.url ?? "/");
     if (isProblem(target)) throw new ProblemError(target);
     if (options.onRequest !== undefined) completed.path = shownPath(target.path);
@@ -413,8 +413,9 @@ function makeListener(
     if (serverContext.relay.answer(request, response, { target, headers })) return;
     for (const beside of options.besides ?? [])
       if (await beside(request, response, { target, headers, authorizer: serverContext.authorizer })) return;
-    const onAuthenticated = ({ tenant, actor }: Caller): void => {
+    const onAuthenticated = ({ tenant, actor, rate }: Caller): void => {
       [completed.tenant, completed.actor] = [tenant, actor];
+      Object.assign(headers, rateHeaders(rate));
     };
     const context = { request, response, target, headers, onAuthenticated };
     if (await mounts.answer(context)) return;
@@ -435,12 +436,12 @@ function makeListener(
     });
     request.on("error", ignore);
     response.on("error", ignore);
-    answer(request, response, completed)
+    const headers: Record<string, string> = { ...safe, ...gate.corsHeaders(request) };
+    answer(request, response, { completed, headers })
       .catch((error: unknown) => {
         // The client of an aborted request waits for no response.
         if (request.destroyed && !request.complete) return response.destroy();
         const problem = problemOf(firstError(error), serverContext.trouble);
-        const headers = { ...safe, ...gate.corsHeaders(request) };
         if (response.headersSent) return response.destroy();
         return sendProblem(request, response, problem, headers);
       })

@@ -51,7 +51,7 @@ export function makeWebhooksIn(options: WebhooksInOptions): SideRoute {
     if (request.method !== "POST")
       throw new ProblemError({ ...makeProblem("wrong-method", "allowed methods: POST"), allow: "POST" });
     const piece = target.path.slice(hooksPath.length);
-    const waitMs = known.take(piece.slice(0, pieceCharsMax));
+    const { waitMs } = known.take(piece.slice(0, pieceCharsMax));
     if (waitMs > 0) throw tooOften(waitMs);
     try {
       const answer = await call(request, piece);
@@ -63,7 +63,7 @@ export function makeWebhooksIn(options: WebhooksInOptions): SideRoute {
     } catch (error) {
       if (!isUnknown(error)) throw error;
       // Invalid tokens are rate limited by address; a valid one never is.
-      const penaltyMs = strangers.take(request.socket.remoteAddress ?? "");
+      const { waitMs: penaltyMs } = strangers.take(request.socket.remoteAddress ?? "");
       throw penaltyMs > 0 ? tooOften(penaltyMs) : unknown();
     }
     return true;

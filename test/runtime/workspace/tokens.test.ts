@@ -49,11 +49,13 @@ test("a request with a token acts as its principal, with its scopes; it is shown
     revokedAt: null,
     revokedBy: null,
     session: null,
+    requestsPerSecond: null,
   });
   assert.match(token, /^skn_ZGVmYXVsdA_[0-9a-z]{26}_[A-Za-z0-9_-]{43}$/);
   const actor = `user:${principal}`;
-  const scoped = { scopes: ["read", "write"], principal, actor, expiresAt: null, session: null };
-  const holder = { id, tenant: "default", ...scoped };
+  const scoped = { scopes: ["read", "write"], principal, actor };
+  const limits = { expiresAt: null, session: null, requestsPerSecond: null };
+  const holder = { id, tenant: "default", ...scoped, ...limits };
   assert.deepEqual(await engine.checkToken(token), holder);
   assert.deepEqual(await engine.tokens(), [entry]);
 });

@@ -874,6 +874,33 @@ class ProjectSummary(TypedDict):
     head: ProjectSummaryHead
 
 
+class ProjectRowCost(TypedDict):
+    nanoUsd: int
+    unconfirmedNanoUsd: float
+    unpriced: int
+
+
+class ProjectRowActive(TypedDict):
+    running: int
+    suspended: int
+
+
+class ProjectRow(TypedDict):
+    project: str
+    objective: Optional[str]
+    name: Optional[str]
+    status: Literal["open", "closed", "archived"]
+    outcome: Optional[Literal["completed", "cancelled", "failed"]]
+    openedAt: int
+    activeAt: int
+    sessions: int
+    items: int
+    notes: int
+    head: ProjectSummaryHead
+    cost: ProjectRowCost
+    active: ProjectRowActive
+
+
 class ProjectViewItem(TypedDict):
     kind: str
     key: str
@@ -904,11 +931,55 @@ class ProjectView(TypedDict):
     openedAt: int
     activeAt: int
     head: ProjectSummaryHead
+    cost: ProjectRowCost
+    active: ProjectRowActive
     instructions: Optional[str]
     constraints: List[str]
     sessions: List[str]
+    latest: List[SessionRow]
+    holds: List[str]
     items: List[ProjectViewItem]
     journal: List[ProjectViewJournal]
+
+
+class ProjectLineage(TypedDict):
+    project: str
+    nodes: List[LineageNode]
+    left: int
+
+
+class VerifyProjectResultProblem(TypedDict):
+    session: str
+    seq: int
+    problem: str
+
+
+class VerifyProjectResult(TypedDict):
+    ok: bool
+    sessions: int
+    records: int
+    contents: int
+    problems: List[VerifyProjectResultProblem]
+    firstBad: Optional[VerifyProjectResultProblem]
+    project: str
+    absent: List[str]
+
+
+class EraseProjectResultSession(TypedDict):
+    session: str
+    records: int
+    bytes: int
+
+
+class EraseProjectResult(TypedDict):
+    project: str
+    dryRun: bool
+    ranges: List[List[float]]
+    records: int
+    bytes: int
+    already: int
+    sessions: List[EraseProjectResultSession]
+    scrubbed: bool
 
 
 class ApprovalsResultCommand(TypedDict):
@@ -1041,19 +1112,13 @@ class VerifyAnchor(TypedDict):
     hash: str
 
 
-class VerifyReportProblem(TypedDict):
-    session: str
-    seq: int
-    problem: str
-
-
 class VerifyReport(TypedDict):
     ok: bool
     sessions: int
     records: int
     contents: int
-    problems: List[VerifyReportProblem]
-    firstBad: Optional[VerifyReportProblem]
+    problems: List[VerifyProjectResultProblem]
+    firstBad: Optional[VerifyProjectResultProblem]
 
 
 class Anchor(TypedDict):
@@ -1657,7 +1722,7 @@ _OPERATIONS: Dict[str, _Operation] = {
     ),
     "engine.sessions": _Operation("GET", "/v1/sessions",
         takes="query",
-        forms={"agent": "text", "status": "list", "text": "text", "cursor": "text"},
+        forms={"agent": "text", "status": "list", "text": "text", "project": "text", "cursor": "text"},
     ),
     "engine.session": _Operation("GET", "/v1/sessions/{id}",
         takes="query",
@@ -1789,6 +1854,23 @@ _OPERATIONS: Dict[str, _Operation] = {
     "engine.archiveProject": _Operation("POST", "/v1/archive-project",
         takes="json",
     ),
+    "engine.projectLineage": _Operation("GET", "/v1/project-lineage",
+        takes="query",
+        forms={"project": "text"},
+    ),
+    "engine.verifyProject": _Operation("GET", "/v1/verify-project",
+        takes="query",
+        forms={"project": "text"},
+    ),
+    "engine.holdProject": _Operation("POST", "/v1/hold-project",
+        takes="json",
+    ),
+    "engine.liftProject": _Operation("POST", "/v1/lift-project",
+        takes="json",
+    ),
+    "engine.eraseProject": _Operation("POST", "/v1/erase-project",
+        takes="json",
+    ),
     "engine.approvals": _Operation("GET", "/v1/approvals",
         takes="query",
     ),
@@ -1819,7 +1901,7 @@ _OPERATIONS: Dict[str, _Operation] = {
     ),
     "engine.search": _Operation("GET", "/v1/search",
         takes="query",
-        forms={"text": "text", "session": "text"},
+        forms={"text": "text", "session": "text", "project": "text"},
     ),
     "engine.cost": _Operation("GET", "/v1/cost",
         takes="query",
@@ -3142,6 +3224,7 @@ class Client(_ClientBase):
         status: Optional[Sequence[Literal["open", "running", "suspended", "sleeping", "closed", "archived", "moved"]]] = None,
         labels: Optional[Mapping[str, str]] = None,
         text: Optional[str] = None,
+        project: Optional[str] = None,
         active_since: Optional[int] = None,
         active_before: Optional[int] = None,
         limit: Optional[int] = None,
@@ -3156,6 +3239,7 @@ class Client(_ClientBase):
                 "status": status,
                 "labels": labels,
                 "text": text,
+                "project": project,
                 "activeSince": active_since,
                 "activeBefore": active_before,
                 "limit": limit,
@@ -3553,6 +3637,7 @@ class Client(_ClientBase):
         self,
         *,
         dry_run: Optional[bool] = None,
+        project: Optional[str] = None,
         everything: Optional[bool] = None,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
@@ -3562,6 +3647,7 @@ class Client(_ClientBase):
             "engine.retain",
             {
                 "dryRun": dry_run,
+                "project": project,
                 "everything": everything,
             },
             idempotency_key=idempotency_key,
@@ -3798,9 +3884,9 @@ class Client(_ClientBase):
         *,
         status: Optional[Literal["open", "closed", "archived"]] = None,
         timeout: Optional[float] = None,
-    ) -> List[ProjectSummary]:
+    ) -> List[ProjectRow]:
         """The projects of the workspace, the most recently active first."""
-        return cast("List[ProjectSummary]", self._call(
+        return cast("List[ProjectRow]", self._call(
             "engine.projects",
             {
                 "status": status,
@@ -3948,6 +4034,107 @@ class Client(_ClientBase):
             {
                 "project": project,
                 "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    def project_lineage(
+        self,
+        project: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> ProjectLineage:
+        """The families of a project's sessions: forks, children, successors, and what was merged."""
+        return cast("ProjectLineage", self._call(
+            "engine.projectLineage",
+            {
+                "project": project,
+            },
+            timeout=timeout,
+        ))
+
+    def verify_project(
+        self,
+        project: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> VerifyProjectResult:
+        """Verifies the project's log and the logs of all its sessions, each against its listed head."""
+        return cast("VerifyProjectResult", self._call(
+            "engine.verifyProject",
+            {
+                "project": project,
+            },
+            timeout=timeout,
+        ))
+
+    def hold_project(
+        self,
+        project: str,
+        name: str,
+        *,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectSummary:
+        """Protects the project and its sessions, also later ones, from erasure and deletion, until the
+        hold of this name is lifted.
+        """
+        return cast("ProjectSummary", self._call(
+            "engine.holdProject",
+            {
+                "project": project,
+                "name": name,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    def lift_project(
+        self,
+        project: str,
+        name: str,
+        *,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectSummary:
+        """Lifts a hold of the project. Holds of its sessions stay."""
+        return cast("ProjectSummary", self._call(
+            "engine.liftProject",
+            {
+                "project": project,
+                "name": name,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    def erase_project(
+        self,
+        project: str,
+        *,
+        ranges: Optional[Sequence[Sequence[int]]] = None,
+        match: Optional[str] = None,
+        sessions: Optional[bool] = None,
+        reason: Optional[str] = None,
+        dry_run: Optional[bool] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> EraseProjectResult:
+        """Deletes contents of the project's log for good; with sessions, of its sessions too."""
+        return cast("EraseProjectResult", self._call(
+            "engine.eraseProject",
+            {
+                "project": project,
+                "ranges": ranges,
+                "match": match,
+                "sessions": sessions,
+                "reason": reason,
+                "dryRun": dry_run,
             },
             idempotency_key=idempotency_key,
             timeout=timeout,
@@ -4127,6 +4314,7 @@ class Client(_ClientBase):
         text: str,
         *,
         session: Optional[str] = None,
+        project: Optional[str] = None,
         limit: Optional[int] = None,
         timeout: Optional[float] = None,
     ) -> List[Hit]:
@@ -4136,6 +4324,7 @@ class Client(_ClientBase):
             {
                 "text": text,
                 "session": session,
+                "project": project,
                 "limit": limit,
             },
             timeout=timeout,
@@ -6213,6 +6402,7 @@ class AsyncClient(_AsyncClientBase):
         status: Optional[Sequence[Literal["open", "running", "suspended", "sleeping", "closed", "archived", "moved"]]] = None,
         labels: Optional[Mapping[str, str]] = None,
         text: Optional[str] = None,
+        project: Optional[str] = None,
         active_since: Optional[int] = None,
         active_before: Optional[int] = None,
         limit: Optional[int] = None,
@@ -6227,6 +6417,7 @@ class AsyncClient(_AsyncClientBase):
                 "status": status,
                 "labels": labels,
                 "text": text,
+                "project": project,
                 "activeSince": active_since,
                 "activeBefore": active_before,
                 "limit": limit,
@@ -6624,6 +6815,7 @@ class AsyncClient(_AsyncClientBase):
         self,
         *,
         dry_run: Optional[bool] = None,
+        project: Optional[str] = None,
         everything: Optional[bool] = None,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
@@ -6633,6 +6825,7 @@ class AsyncClient(_AsyncClientBase):
             "engine.retain",
             {
                 "dryRun": dry_run,
+                "project": project,
                 "everything": everything,
             },
             idempotency_key=idempotency_key,
@@ -6869,9 +7062,9 @@ class AsyncClient(_AsyncClientBase):
         *,
         status: Optional[Literal["open", "closed", "archived"]] = None,
         timeout: Optional[float] = None,
-    ) -> List[ProjectSummary]:
+    ) -> List[ProjectRow]:
         """The projects of the workspace, the most recently active first."""
-        return cast("List[ProjectSummary]", await self._call(
+        return cast("List[ProjectRow]", await self._call(
             "engine.projects",
             {
                 "status": status,
@@ -7019,6 +7212,107 @@ class AsyncClient(_AsyncClientBase):
             {
                 "project": project,
                 "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    async def project_lineage(
+        self,
+        project: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> ProjectLineage:
+        """The families of a project's sessions: forks, children, successors, and what was merged."""
+        return cast("ProjectLineage", await self._call(
+            "engine.projectLineage",
+            {
+                "project": project,
+            },
+            timeout=timeout,
+        ))
+
+    async def verify_project(
+        self,
+        project: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> VerifyProjectResult:
+        """Verifies the project's log and the logs of all its sessions, each against its listed head."""
+        return cast("VerifyProjectResult", await self._call(
+            "engine.verifyProject",
+            {
+                "project": project,
+            },
+            timeout=timeout,
+        ))
+
+    async def hold_project(
+        self,
+        project: str,
+        name: str,
+        *,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectSummary:
+        """Protects the project and its sessions, also later ones, from erasure and deletion, until the
+        hold of this name is lifted.
+        """
+        return cast("ProjectSummary", await self._call(
+            "engine.holdProject",
+            {
+                "project": project,
+                "name": name,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    async def lift_project(
+        self,
+        project: str,
+        name: str,
+        *,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectSummary:
+        """Lifts a hold of the project. Holds of its sessions stay."""
+        return cast("ProjectSummary", await self._call(
+            "engine.liftProject",
+            {
+                "project": project,
+                "name": name,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    async def erase_project(
+        self,
+        project: str,
+        *,
+        ranges: Optional[Sequence[Sequence[int]]] = None,
+        match: Optional[str] = None,
+        sessions: Optional[bool] = None,
+        reason: Optional[str] = None,
+        dry_run: Optional[bool] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> EraseProjectResult:
+        """Deletes contents of the project's log for good; with sessions, of its sessions too."""
+        return cast("EraseProjectResult", await self._call(
+            "engine.eraseProject",
+            {
+                "project": project,
+                "ranges": ranges,
+                "match": match,
+                "sessions": sessions,
+                "reason": reason,
+                "dryRun": dry_run,
             },
             idempotency_key=idempotency_key,
             timeout=timeout,
@@ -7198,6 +7492,7 @@ class AsyncClient(_AsyncClientBase):
         text: str,
         *,
         session: Optional[str] = None,
+        project: Optional[str] = None,
         limit: Optional[int] = None,
         timeout: Optional[float] = None,
     ) -> List[Hit]:
@@ -7207,6 +7502,7 @@ class AsyncClient(_AsyncClientBase):
             {
                 "text": text,
                 "session": session,
+                "project": project,
                 "limit": limit,
             },
             timeout=timeout,

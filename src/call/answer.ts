@@ -12,7 +12,7 @@ export const MaybeText = z.string().nullable();
 export const Flag = z.boolean();
 export const SessionId = z.string().regex(/^ses_[0-9a-z]{26}$/);
 const LogId = z.string().regex(/^(ses|wsp|prj)_[0-9a-z]{26}$/);
-const ProjectId = z.string().regex(/^prj_[0-9a-z]{26}$/);
+export const ProjectId = z.string().regex(/^prj_[0-9a-z]{26}$/);
 const Status = z.enum(statuses);
 const Place = once(() => z.looseObject({ session: SessionId, seq: Count }));
 
@@ -242,26 +242,27 @@ export const Anchor = once(() =>
   }),
 );
 
-export const Lineage = once(() =>
+const LineageNode = once(() =>
   z.looseObject({
     session: SessionId,
-    nodes: z.array(
-      z.looseObject({
-        session: SessionId,
-        depth: Count,
-        parent: Place().nullable(),
-        relation: z.enum(["fork", "child", "successor"]).nullable(),
-        status: Text,
-        name: MaybeText,
-        objective: MaybeText,
-        headSeq: Count,
-        openedAt: Millis,
-        activeAt: Millis,
-        merged: z.array(z.looseObject({ from: Text, toSeq: Count, seq: Count })),
-      }),
-    ),
-    left: Count,
+    depth: Count,
+    parent: Place().nullable(),
+    relation: z.enum(["fork", "child", "successor"]).nullable(),
+    status: Text,
+    name: MaybeText,
+    objective: MaybeText,
+    headSeq: Count,
+    openedAt: Millis,
+    activeAt: Millis,
+    merged: z.array(z.looseObject({ from: Text, toSeq: Count, seq: Count })),
   }),
+);
+export const Lineage = once(() =>
+  z.looseObject({ session: SessionId, nodes: z.array(LineageNode()), left: Count }),
+);
+/** The families of a project's sessions. */
+export const ProjectLineage = once(() =>
+  z.looseObject({ project: ProjectId, nodes: z.array(LineageNode()), left: Count }),
 );
 
 export const TicketRow = once(() =>
@@ -288,14 +289,23 @@ export const ProjectSummary = once(() =>
     head: z.looseObject({ seq: Seq, hash: Sha256 }),
   }),
 );
+const projectStanding = {
+  cost: z.looseObject({ nanoUsd: Count, unconfirmedNanoUsd: z.number(), unpriced: Count }),
+  active: z.looseObject({ running: Count, suspended: Count }),
+};
+/** A project in the list of all. */
+export const ProjectRow = once(() => ProjectSummary().extend(projectStanding));
 /** A project with what it knows. */
 export const ProjectView = once(() =>
   ProjectSummary()
     .omit({ sessions: true, items: true, notes: true })
     .extend({
+      ...projectStanding,
       instructions: MaybeText,
       constraints: z.array(Text),
       sessions: z.array(SessionId),
+      latest: z.array(SessionRow()),
+      holds: z.array(Text),
       items: z.array(
         z.looseObject({
           kind: Text,

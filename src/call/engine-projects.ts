@@ -42,7 +42,7 @@ export const engineProjects = {
     params: () => ({
       status: z.enum(projectStatuses).describe("only projects of this status").exactOptional(),
     }),
-    answer: () => z.array(answer.ProjectSummary()),
+    answer: () => z.array(answer.ProjectRow()),
     verb: {
       name: "project list",
       group,

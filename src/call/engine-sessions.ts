@@ -32,6 +32,7 @@ export const engineSessions = {
         .max(limit.nameCharsMax)
         .describe("only sessions whose name or objective holds this text")
         .exactOptional(),
+      project: field.SessionName.describe("only sessions of this project").exactOptional(),
       activeSince: z.int().describe("only with activity since, in milliseconds since 1970").exactOptional(),
       activeBefore: z
         .int()

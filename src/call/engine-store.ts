@@ -40,6 +40,7 @@ export const engineStore = {
     params: () => ({
       text: z.string().describe("the words; word* matches words that begin so"),
       session: field.SessionName.describe("only in this session").exactOptional(),
+      project: field.SessionName.describe("only in this project and its sessions").exactOptional(),
       limit: limitTo(limit.searchMax, "; by default 20"),
     }),
     answer: () => z.array(answer.Hit()),
@@ -49,6 +50,7 @@ export const engineStore = {
       flags: {
         text: { name: "WORDS", type: "words" },
         session: { value: "ID" },
+        project: { value: "ID" },
         limit: { short: "n", value: "N" },
       },
       about: [

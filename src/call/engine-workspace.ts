@@ -195,6 +195,7 @@ export const engineWorkspace = {
     scope: "operate",
     params: () => ({
       dryRun,
+      project: field.SessionName.describe("only this project and its sessions").exactOptional(),
       everything: z.boolean().describe("also by policies that match every session").exactOptional(),
     }),
     answer: () =>

@@ -5,6 +5,7 @@
 import type { z } from "zod";
 import { engineAccess } from "./engine-access.ts";
 import { engineMemory } from "./engine-memory.ts";
+import { engineProjectCare } from "./engine-project-care.ts";
 import { engineProjects } from "./engine-projects.ts";
 import { engineSessions } from "./engine-sessions.ts";
 import { engineStore } from "./engine-store.ts";
@@ -24,6 +25,7 @@ export const operations = {
   ...engineWorkspace,
   ...engineMemory,
   ...engineProjects,
+  ...engineProjectCare,
   ...engineAccess,
   ...engineStore,
   ...engineTranscripts,

@@ -27,6 +27,8 @@ export const limit = {
   noteCharsMax: 20_000,
   /** Items of its project that a session starts with. */
   projectTokensMax: 4_000,
+  /** The value of one of them. */
+  projectItemTokensMax: 2_000,
   /** Rules of one folder that are loaded as instructions. */
   instructionRulesMax: 100,
   /** The instructions of an agent. */

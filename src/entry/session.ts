@@ -87,6 +87,7 @@ export type {
   ProjectItem,
   ProjectNote,
   ProjectRecordOptions,
+  ProjectRow,
   ProjectSummary,
   ProjectView,
 } from "../runtime/project/projects.ts";
@@ -94,3 +95,11 @@ export type { AmendOptions, ForkAmendment } from "../runtime/branch/amend.ts";
 export type { InstructionName } from "../core/session/instruction-names.ts";
 export type { SettingsChange } from "../core/amend/commands.ts";
 export type { AgentRef, AmendedTexts, ModelSettings } from "../core/state.ts";
+export type { ProjectLineage } from "../runtime/project/project-lineage.ts";
+export type { ProjectActivity, ProjectCost, ProjectStanding } from "../runtime/project/project-standing.ts";
+export type {
+  EraseProjectOptions,
+  EraseProjectReport,
+  VerifyProjectReport,
+} from "../runtime/govern/project-govern.ts";
+export type { SearchOptions } from "../runtime/engine/engine.ts";

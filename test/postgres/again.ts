@@ -147,6 +147,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/branch/open-key.test.ts": 1,
   "runtime/workspace/item-kinds.test.ts": ofCore,
   "runtime/project/live-items.test.ts": 2,
+  "runtime/project/project-care.test.ts": 2,
   "runtime/project/projects.test.ts": 2,
   "runtime/workspace/memory-news.test.ts": 2,
   "runtime/context/lookup.test.ts": 3,

@@ -27,6 +27,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       read: "erasure and verification walk logs",
       log: "what is erased is said in an append",
       workspace: "retention follows policies, erasure reaches memory",
+      project: "a hold on a project holds its sessions",
     },
   },
   project: {

@@ -209,6 +209,11 @@ async function projects({ call }: Caller): Promise<void> {
   await call("engine.noteInProject", { params: { project, text: "Begun." } });
   await call("engine.project", { params: { project: project.slice(-8) } });
   await call("engine.retractInProject", { params: { project, ...item } });
+  await call("engine.projectLineage", { params: { project } });
+  await call("engine.verifyProject", { params: { project } });
+  await call("engine.holdProject", { params: { project, name: "case" } });
+  await call("engine.liftProject", { params: { project, name: "case" } });
+  await call("engine.eraseProject", { params: { project, match: "Begun", dryRun: true } });
   await call("engine.closeProject", { params: { project, outcome: "completed" } });
   await call("engine.archiveProject", { params: { project } });
   await call("engine.reopenProject", { params: { project, reason: "more" } });

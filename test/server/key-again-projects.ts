@@ -11,6 +11,12 @@ const projectOf =
     return { params: { project, ...given } };
   };
 
+async function heldProject({ engine }: Served): Promise<Given> {
+  const { project } = await engine.openProject({ objective: "Move the shop" });
+  await engine.holdProject(project, "case");
+  return { params: { project, name: "case" } };
+}
+
 export const ofProjects = {
   "engine.openProject": [{ params: { objective: "Move the shop" } }],
   "engine.recordInProject": [{ before: projectOf({ kind: "fact", key: "k", value: 1 }) }],
@@ -18,5 +24,8 @@ export const ofProjects = {
   "engine.noteInProject": [{ before: projectOf({ text: "Begun." }) }],
   "engine.closeProject": [{ before: projectOf({ outcome: "failed" }) }],
   "engine.reopenProject": [{ before: projectOf({}, true) }],
+  "engine.holdProject": [{ before: projectOf({ name: "case" }) }],
+  "engine.liftProject": [{ before: heldProject }],
+  "engine.eraseProject": [{ before: projectOf({}), answer: () => undefined }],
   "engine.archiveProject": [{ before: projectOf({}, true) }],
 };

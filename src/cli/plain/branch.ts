@@ -139,7 +139,11 @@ const strokes = {
   elsewhere: { fork: "|- ", last: "`- ", along: "|  " },
 } as const;
 
-function lineageLines({ session, nodes, left }: Lineage, out: Screen): string[] {
+/** A family as a tree, or several below each other; the requested session is marked. */
+export function lineageLines(
+  { session, nodes, left }: Pick<Lineage, "nodes" | "left"> & { readonly session: string | null },
+  out: Screen,
+): string[] {
   const stroke = out.columns === null ? strokes.elsewhere : strokes.terminal;
   // By depth: whether the session there has another fork below.
   const open: boolean[] = [];

@@ -36,7 +36,7 @@ export const erasePlain = plain("session.erase", {
 /** As for an unavailable store. */
 const notScrubbed = 4;
 
-function rangeOf(text: string): [number, number] {
+export function rangeOf(text: string): [number, number] {
   const [, from, to] = /^(\d{1,15})(?:\.\.(\d{1,15}))?$/.exec(text) ?? [];
   if (from !== undefined && Number(from) > 0) return [Number(from), Number(to ?? from)];
   throw invalid(`--seq: expected a position or a range, got ${quote(text)}`, "for example 12 or 12..15");

@@ -1,10 +1,18 @@
 /** Projects: open, list, show, record, retract, note, close, reopen, archive. */
-import type { ProjectSummary, ProjectView } from "../../runtime/project/projects.ts";
+import type { ProjectItem, ProjectRow, ProjectSummary, ProjectView } from "../../runtime/project/projects.ts";
+import type { EraseProjectReport } from "../../runtime/govern/project-govern.ts";
+import { SkeinError } from "../../core/error.ts";
+import { spendText } from "../../core/budget/money.ts";
+import { quote } from "../../core/ids.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import { grid, plain, type PresentedResult } from "../command/presentation.ts";
 import type { Screen } from "../command/screen.ts";
 import { ago } from "../format/moment.ts";
-import { jsonText, manyLines, oneLine, plural } from "../format/text.ts";
+import { standingTable } from "../format/session-table.ts";
+import { bytes, jsonText, manyLines, oneLine, plural } from "../format/text.ts";
+import { verifyLines } from "../verb/verify.ts";
+import { lineageLines } from "./branch.ts";
+import { rangeOf } from "./erase.ts";
 
 const changed = (one: ProjectSummary): PresentedResult => ({ lines: [stateOf(one)] });
 
@@ -14,28 +22,88 @@ export const projectPlain = [
     print: (all, { out, nowMs }) =>
       all.length === 0 ? { lines: [], notes: ["no projects"] } : { lines: rows(all, out, nowMs) },
   }),
-  plain("engine.project", { print: (one, { nowMs }) => ({ lines: viewLines(one, nowMs) }) }),
+  plain("engine.project", { print: (one, { out, nowMs }) => ({ lines: viewLines(one, out, nowMs) }) }),
   plain("engine.recordInProject", { print: changed }),
   plain("engine.retractInProject", { print: changed }),
   plain("engine.noteInProject", { print: changed }),
   plain("engine.closeProject", { print: changed }),
   plain("engine.reopenProject", { print: changed }),
   plain("engine.archiveProject", { print: changed }),
+  plain("engine.projectLineage", {
+    print: (found, { out }) => ({
+      lines: lineageLines({ ...found, session: null }, out),
+      notes: found.nodes.length === 0 ? ["no sessions"] : [],
+    }),
+  }),
+  plain("engine.verifyProject", {
+    print: (report, { out }) => ({ lines: verifyLines(report, out), code: report.ok ? 0 : 1 }),
+  }),
+  plain("engine.holdProject", {
+    print: (one, { params: { name = "" } }) => ({ lines: [`${one.project}: set the hold ${quote(name)}`] }),
+  }),
+  plain("engine.liftProject", {
+    print: (one, { params: { name = "" } }) => ({
+      lines: [`${one.project}: lifted the hold ${quote(name)}`],
+    }),
+  }),
+  plain("engine.eraseProject", {
+    options: { yes: { type: "flag", short: "y", what: "without a confirmation" } },
+    prepare({ params, given }) {
+      const words = (given as { readonly seq?: readonly string[] }).seq ?? [];
+      if (words.length > 0) params.ranges = words.map(rangeOf);
+    },
+    async call({ engine, params: { project = "", dryRun = false, ...wanted }, given: { yes }, out }) {
+      const opened = await engine();
+      const plan = await opened.eraseProject(project, { ...wanted, dryRun: true });
+      if (dryRun) return plan;
+      if (!out.json) for (const line of eraseLines(plan)) await out.line(line);
+      if (goingOf(plan) > 0 && !yes) {
+        const { confirm } = await import("../chat/typed-lines.ts");
+        if (out.json || !(await confirm("Erase it for good?"))) {
+          throw new SkeinError("refused", `${plural(goingOf(plan), "content")} would be erased permanently`, {
+            hint: "add --yes to confirm; nothing was erased",
+          });
+        }
+      }
+      return opened.eraseProject(project, wanted);
+    },
+    print(report) {
+      if (report.dryRun) return { lines: [...eraseLines(report), "nothing was erased"] };
+      const trace = "scrub pending: the store's files may still hold traces; run this again later";
+      return {
+        lines: [`erased ${plural(goingOf(report), "content")} for good`, ...(report.scrubbed ? [] : [trace])],
+        code: report.scrubbed ? 0 : notScrubbed,
+      };
+    },
+  }),
+];
+
+/** As for an unavailable store. */
+const notScrubbed = 4;
+
+const goingOf = ({ records, sessions }: EraseProjectReport): number =>
+  sessions.reduce((sum, one) => sum + one.records, records);
+
+const eraseLines = ({ project, records, bytes: size, sessions }: EraseProjectReport): string[] => [
+  `${plural(records, "content")} of ${project} (${bytes(size)})`,
+  ...sessions.map((one) => `  ${one.session}  ${plural(one.records, "content")} (${bytes(one.bytes)})`),
 ];
 
 const stateOf = ({ project, status, outcome, sessions, items, notes }: ProjectSummary): string =>
   `${project}: ${status}${outcome === null ? "" : ` (${outcome})`}, ${plural(sessions, "session")}, ` +
   `${plural(items, "item")}, ${plural(notes, "note")}`;
 
-function rows(all: readonly ProjectSummary[], out: Screen, nowMs: number): string[] {
+function rows(all: readonly ProjectRow[], out: Screen, nowMs: number): string[] {
   const short = out.columns !== null;
   return grid(
     out,
-    ["PROJECT", "STATUS", ">SESSIONS", ">ITEMS", "ACTIVE", "OBJECTIVE"],
+    ["PROJECT", "STATUS", ">SESSIONS", ">RUNNING", ">COST", ">ITEMS", "ACTIVE", "NAME"],
     all.map((one) => [
       short ? shortId(one.project) : one.project,
       one.outcome ?? one.status,
       String(one.sessions),
+      String(one.active.running),
+      spendText(one.cost),
       String(one.items),
       ago(one.activeAt, nowMs),
       oneLine(one.name ?? one.objective ?? "erased"),
@@ -43,23 +111,57 @@ function rows(all: readonly ProjectSummary[], out: Screen, nowMs: number): strin
   );
 }
 
-function viewLines(one: ProjectView, nowMs: number): string[] {
-  const { project, status, outcome, objective, constraints, items, journal, sessions } = one;
-  const itemLines = items.map(({ kind, key, status: state, value, because, erased }) => {
-    const why = because === null ? "" : `, because ${oneLine(because)}`;
-    const shown = erased ? "erased" : oneLine(typeof value === "string" ? value : jsonText(value));
-    return `  ${kind} ${oneLine(key)}${state === null ? "" : ` (${oneLine(state)})`}: ${shown}${why}`;
-  });
+function viewLines(one: ProjectView, out: Screen, nowMs: number): string[] {
+  const { project, name, objective, constraints, items, journal, holds, instructions } = one;
+  const title = oneLine(name ?? objective ?? "erased");
   return [
-    `${project} ${outcome ?? status}: ${oneLine(objective ?? "erased")}`,
-    ...(one.instructions === null ? [] : ["instructions:", ...manyLines(one.instructions).map(indented)]),
-    ...(constraints.length === 0 ? [] : ["constraints:", ...constraints.map(oneLine).map(indented)]),
-    ...(items.length === 0 ? [] : ["items:", ...itemLines]),
-    ...(journal.length === 0
-      ? []
-      : ["journal:", ...journal.map(({ at, text }) => `  ${ago(at, nowMs)}: ${oneLine(text ?? "erased")}`)]),
-    ...(sessions.length === 0 ? [] : ["sessions:", ...sessions.map(indented)]),
+    `${out.bold(title)}  ${out.dim(project)}`,
+    ...(name === null || objective === null ? [] : [oneLine(objective)]),
+    standingText(one, nowMs),
+    ...(holds.length === 0 ? [] : [`under legal hold: ${holds.map((hold) => oneLine(hold)).join(", ")}`]),
+    ...section(out, "Instructions", instructions === null ? [] : manyLines(instructions)),
+    ...section(out, "Constraints", constraints.map(oneLine)),
+    ...section(out, "Items", items.map(itemLine)),
+    ...section(
+      out,
+      "Journal",
+      journal.map(({ at, text }) => `${ago(at, nowMs)}: ${oneLine(text ?? "erased")}`),
+    ),
+    ...section(out, "Sessions", sessionLines(one, out, nowMs)),
   ];
 }
 
-const indented = (line: string): string => `  ${line}`;
+function standingText(
+  { status, outcome, sessions, active, cost, items, activeAt }: ProjectView,
+  nowMs: number,
+) {
+  const openTasks = items.filter(({ kind, status: state }) => kind === "task" && state === "open").length;
+  return [
+    outcome === null ? status : `${status} as ${outcome}`,
+    plural(sessions.length, "session"),
+    ...(active.running === 0 ? [] : [`${active.running} running`]),
+    ...(active.suspended === 0 ? [] : [`${active.suspended} suspended`]),
+    ...(openTasks === 0 ? [] : [plural(openTasks, "open task")]),
+    spendText(cost),
+    `active ${ago(activeAt, nowMs)}`,
+  ].join(" · ");
+}
+
+function itemLine({ kind, key, status, value, because, erased }: ProjectItem): string {
+  const why = because === null ? "" : `, because ${oneLine(because)}`;
+  const shown = erased ? "erased" : oneLine(typeof value === "string" ? value : jsonText(value));
+  return `${kind} ${oneLine(key)}${status === null ? "" : ` (${oneLine(status)})`}: ${shown}${why}`;
+}
+
+function sessionLines({ latest, sessions }: ProjectView, out: Screen, nowMs: number): string[] {
+  if (latest.length === 0) return [];
+  const left = sessions.length - latest.length;
+  const room = out.columns === null ? null : out.columns - 2;
+  return [
+    ...standingTable(latest, { ...out, columns: room }, { nowMs }),
+    ...(left > 0 ? [out.dim(`and ${plural(left, "session")} more: skein ps --project ID --all`)] : []),
+  ];
+}
+
+const section = (out: Screen, title: string, lines: readonly string[]): string[] =>
+  lines.length === 0 ? [] : ["", out.bold(title), ...lines.map((line) => `  ${line}`)];

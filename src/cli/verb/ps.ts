@@ -3,6 +3,7 @@
  * catalog takes longer to load than all the rest of this verb.
  */
 import { limit } from "../../core/limit.ts";
+import { isSessionId, type SessionId } from "../../core/ids.ts";
 import { statuses } from "../../core/session/lifecycle.ts";
 import { standingRows, type SessionSummary } from "../../runtime/read/session-list.ts";
 import type { SessionFilter, Store } from "../../store/port.ts";
@@ -23,6 +24,7 @@ export const ps = verb({
     agent: { type: "text", value: "NAME", what: "only of this agent" },
     label: { type: "list", value: "KEY=VALUE", what: "only with this label" },
     text: { type: "text", what: "only where this occurs in name or objective" },
+    project: { type: "text", value: "ID", what: "only of this project" },
     since: { type: "time", what: "only active since then" },
     until: { type: "time", what: "only last active before then" },
     limit: {
@@ -47,11 +49,13 @@ export const ps = verb({
     "skein ps --label team=hr --since 1d  # of a team, active in the last day",
     "skein ps --all --json | jq -r .id  # every id",
   ],
-  async run({ options, out, store, nowMs }) {
+  async run(call) {
+    const { options, out, store, nowMs } = call;
     const { agent, text, since: activeSince, until: activeBefore } = options;
     const status = options.status.map((word) => oneOf("--status", word, statuses));
     const filter: SessionFilter = {
       ...present({ agent, text, activeSince, activeBefore }),
+      ...(options.project === undefined ? {} : { sessions: await membersOf(options.project, call) }),
       ...(status.length === 0 ? {} : { status }),
       ...(options.label.length === 0 ? {} : { labels: pairsOf("--label", options.label) }),
     };
@@ -67,6 +71,11 @@ export const ps = verb({
     if (more) out.note(out.dim(`the last ${count(rows.length)}; --all shows all`));
   },
 });
+
+/** Projects are folded from their logs, so this needs the engine. */
+async function membersOf(project: string, { engine }: Pick<VerbCall, "engine">): Promise<SessionId[]> {
+  return (await (await engine()).project(project)).sessions.filter((id) => isSessionId(id));
+}
 
 /**
  * Reads page by page. For programs each page is written at once; for people the rows are collected for the

@@ -61,11 +61,11 @@ export const verify = verb({
     }
     if (args.ID !== undefined) {
       const report = await (await session(args.ID)).verify(head === undefined ? {} : { head });
-      await out.answer(report, () => lines(report, out));
+      await out.answer(report, () => verifyLines(report, out));
       return report.ok ? 0 : 1;
     }
     const report = await verifyAll(out, engine, options.anchor);
-    await out.answer(report, () => [...lines(report, out), headsLine(report)]);
+    await out.answer(report, () => [...verifyLines(report, out), headsLine(report)]);
     return report.ok ? 0 : 1;
   },
 });
@@ -98,7 +98,7 @@ function parseHead(text: string): { readonly seq: number; readonly hash: string 
   });
 }
 
-function lines(report: VerifyReport, out: Screen): string[] {
+export function verifyLines(report: VerifyReport, out: Screen): string[] {
   const { ok, sessions, records, contents, erased, erasedBytes, blobs, problems } = report;
   const counted = [
     plural(sessions, "session"),

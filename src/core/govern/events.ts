@@ -19,7 +19,7 @@ export const governEvents = {
     sample: { body: { ranges: [[1, 1]], records: 1, bytes: 90 }, content: reason },
   }),
   "hold.set": event({
-    meaning: "Nothing of this session may be erased or deleted until the hold is lifted.",
+    meaning: "Nothing of this session or project may be erased or deleted until the hold is lifted.",
     erased: "The hold is in force; its reason is erased.",
     body: z.looseObject({ name: Key }),
     content: MayReason,

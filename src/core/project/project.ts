@@ -3,13 +3,16 @@
  * as that of a session. Decisions on it are pure.
  */
 import { accept, refuse, type Decision, type DraftEvent, type Refusal } from "../decision.ts";
+import { roughTokens } from "../context/token-count.ts";
 import { statusMistake } from "../item/decide.ts";
 import { itemKey } from "../item/fold.ts";
 import { defaultStatus, type ItemStatus } from "../item/kind.ts";
+import { quote } from "../ids.ts";
 import { limit } from "../limit.ts";
 import { present } from "../present.ts";
 import { decidePlan, type PlanCommand } from "./plan-decide.ts";
 import { PlanState } from "./plan.ts";
+import { count } from "../text/number-format.ts";
 
 export const projectStatuses = ["open", "closed", "archived"] as const;
 /** The status of a project. */
@@ -50,6 +53,8 @@ export class ProjectState {
   readonly sessions = new Map<string, number>();
   readonly items = new Map<string, ProjectItemRef>();
   readonly plan = new PlanState();
+  /** Legal holds by name: the position that set each. They hold its sessions too. */
+  readonly holds = new Map<string, number>();
 
   /** Applies the next record. Types that it does not know change nothing but the position. */
   apply(record: ProjectRecord): void {
@@ -83,6 +88,12 @@ export class ProjectState {
         return;
       case "item.retracted":
         this.items.delete(itemKey(String(body["kind"]), String(body["key"])));
+        return;
+      case "hold.set":
+        this.holds.set(String(body["name"]), seq);
+        return;
+      case "hold.lifted":
+        this.holds.delete(String(body["name"]));
         return;
       default:
         this.plan.apply(record, body);
@@ -121,6 +132,8 @@ export type ProjectCommand =
   | { readonly do: "note"; readonly text: string; readonly session?: string | undefined }
   | { readonly do: "close"; readonly outcome: ProjectOutcome; readonly reason?: string | undefined }
   | { readonly do: "reopen" | "archive"; readonly reason?: string | undefined }
+  | { readonly do: "hold"; readonly name: string; readonly reason?: string | undefined }
+  | { readonly do: "lift"; readonly name: string; readonly reason?: string | undefined }
   | PlanCommand;
 
 /** The record of a change, or a refusal. */
@@ -162,6 +175,10 @@ export function decideProject(state: ProjectState, command: ProjectCommand, acto
         decidePlan(state.plan, command, { actor, seq: state.seq })
       );
     }
+    case "hold":
+      return held(state, command);
+    case "lift":
+      return lifted(state, command);
   }
 }
 
@@ -178,7 +195,7 @@ function recorded(state: ProjectState, command: CommandOf<"record">): Decision {
     const hint = "give a value, or retract the item";
     return refuse("invalid", `project: ${kind} "${key}": value: missing`, hint);
   }
-  const mistake = statusMistake(kind, status);
+  const mistake = statusMistake(kind, status) ?? sizeMistake(kind, key, value);
   if (mistake !== null) return mistake;
   if (!state.items.has(itemKey(kind, key)) && state.items.size >= limit.itemsMax) {
     const full = `a project holds at most ${limit.itemsMax} items`;
@@ -186,6 +203,29 @@ function recorded(state: ProjectState, command: CommandOf<"record">): Decision {
   }
   const body = present({ kind, key, status: status ?? defaultStatus(kind) ?? undefined, origin });
   return accept({ type: "item.recorded", body, content: present({ value, because }) });
+}
+
+/** A larger value would never be shown: what a session carries of its project has a limit. */
+function sizeMistake(kind: string, key: string, value: unknown): Decision | null {
+  const tokens = roughTokens(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+  if (tokens <= limit.projectItemTokensMax) return null;
+  const most = `expected at most ${count(limit.projectItemTokensMax)} tokens, got about ${count(tokens)}`;
+  const hint = "record a summary and where the rest is: a file, a session and position, or a journal entry";
+  return refuse("invalid", `project: ${kind} ${quote(key)}: value: ${most}`, hint);
+}
+
+function held(state: ProjectState, { name, reason: why }: CommandOf<"hold">): Decision {
+  if (!state.holds.has(name) && state.holds.size >= limit.holdsMax)
+    return refuse("refused", `a project has at most ${limit.holdsMax} holds`, "lift holds that are over");
+  return accept(withReason({ type: "hold.set", body: { name } }, { reason: why }));
+}
+
+function lifted(state: ProjectState, { name, reason: why }: CommandOf<"lift">): Decision {
+  if (!state.holds.has(name)) {
+    const hint = '"skein project show ID" lists its holds';
+    return refuse("not-found", `the project has no hold ${quote(name)}`, hint);
+  }
+  return accept(withReason({ type: "hold.lifted", body: { name } }, { reason: why }));
 }
 
 function retracted(state: ProjectState, { kind, key, because }: CommandOf<"retract">): Decision {

@@ -28,6 +28,7 @@ import { instructionFiles } from "./instruction-files.ts";
 import { ifMissing, loadDocument } from "./load-document.ts";
 import { handoffDocument } from "./handoff.ts";
 import { headOf } from "../read/position.ts";
+import { assertTakesSessions } from "../project/project-status.ts";
 import { readContent } from "../read/content.ts";
 import { guardRules, needForModel, strictRules, withRules } from "../govern/rules.ts";
 
@@ -48,6 +49,7 @@ export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<
   const { objective = options.objective ?? "", from, handoff, taken } = carried ?? {};
   const inProject = await projectStart(deps, options);
   const project = inProject.project ?? taken?.project;
+  if (inProject.project === undefined) await assertTakesSessions(deps, project, "open: from");
   const before = carried === null ? null : await carriedBefore(deps, carried, options);
   // Without another name it is the agent as the earlier session had it.
   const same = taken !== undefined && options.agent === undefined;

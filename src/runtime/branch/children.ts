@@ -16,6 +16,7 @@ import { allotment, depthBelow } from "./allotment.ts";
 import { instructionFiles } from "./instruction-files.ts";
 import { carriedForFork } from "./memory-selection.ts";
 import { carriedInProject } from "./project-start.ts";
+import { assertTakesSessions } from "../project/project-status.ts";
 import { present } from "../../core/present.ts";
 import { askInstead, strictRules } from "../govern/rules.ts";
 import type { Deps } from "../deps.ts";
@@ -156,6 +157,7 @@ async function openingOf(
   state: State,
   { objective, agent: named, name }: Pick<OpenAct, "objective" | "agent" | "name">,
 ): Promise<Omit<CommandOf<"open">, "do" | "workspace">> {
+  await assertTakesSessions(deps, state.standing.project, "open");
   const taken = await takeOver(deps.store, parent, state);
   const { agent: own } = await agentOf(deps, parent, state);
   const other = named === undefined || named === taken.agent ? null : await showAgent(deps, named);

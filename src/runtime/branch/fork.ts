@@ -14,6 +14,7 @@ import { carriedForFork, noMemory } from "./memory-selection.ts";
 import type { Deps } from "../deps.ts";
 import { erasedBefore } from "../govern/erase-fork.ts";
 import { readRules, withRules } from "../govern/rules.ts";
+import { assertTakesSessions } from "../project/project-status.ts";
 
 export interface ForkPlan {
   readonly command: CommandOf<"fork">;
@@ -73,6 +74,7 @@ export async function forkCommand(
   const from = await states.at(session, seq);
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
   const now = await writer.current(session);
+  await assertTakesSessions(deps, now.standing.project, "fork");
   const unbind = withdrawnBindings(from, now);
   const point = await readRules(store, session, from);
   const grant = rulesForFork(point, await readRules(store, session, now));

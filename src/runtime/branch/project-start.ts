@@ -3,17 +3,15 @@
  * items beside what it remembers.
  */
 import { roughTokens } from "../../core/context/token-count.ts";
-import { SkeinError } from "../../core/error.ts";
 import { isProjectId } from "../../core/ids.ts";
 import type { CarriedMemory } from "../../core/item/commands.ts";
 import { kindRank } from "../../core/item/kind.ts";
 import { limit } from "../../core/limit.ts";
 import { memoryLine, type CarriedEntry } from "../../core/memory/choice.ts";
-import { present } from "../../core/present.ts";
-import { joinRefusal } from "../../core/project/project.ts";
 import type { OpenOptions } from "../../core/session/commands.ts";
 import type { Deps } from "../deps.ts";
 import { findProject } from "../project/project-reader.ts";
+import { assertTakesSessions } from "../project/project-status.ts";
 import { itemsOf, openingOf } from "../project/projects.ts";
 import { projectEntry } from "../context/project-news.ts";
 import { carriedFor, type CarryAsked } from "./memory-selection.ts";
@@ -25,12 +23,8 @@ export async function projectStart(
 ): Promise<Pick<OpenOptions, "project" | "instructions" | "constraints">> {
   if (named === undefined) return {};
   const project = await findProject(deps.projects, named);
-  const { state } = await deps.projects.read(project);
-  const refusal = joinRefusal(state);
-  if (refusal !== null) {
-    const { code, message, hint } = refusal;
-    throw new SkeinError(code, `open: project: ${message}`, present({ hint }));
-  }
+  await deps.projects.read(project);
+  await assertTakesSessions(deps, project, "open");
   const opened = await openingOf(deps, project);
   const goal = opened === undefined ? undefined : `This session is part of a project: ${opened.objective}`;
   const texts = [goal, opened?.instructions, instructions].filter((text) => text !== undefined);

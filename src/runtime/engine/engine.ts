@@ -80,10 +80,22 @@ export interface SessionsOptions {
   readonly labels?: Readonly<Record<string, string>>;
   /** Matches name or objective. */
   readonly text?: string;
+  /** Only the sessions of this project, by its id or a suffix. */
+  readonly project?: string;
   readonly activeSince?: number;
   readonly activeBefore?: number;
   readonly limit?: number;
   readonly cursor?: string;
+}
+
+/** Options of `engine.search`. */
+export interface SearchOptions {
+  /** Only in this session, by its id or a suffix. */
+  readonly session?: string;
+  /** Only in this project: in its own log and in its sessions. */
+  readonly project?: string;
+  readonly limit?: number;
+  readonly progress?: IndexProgress;
 }
 
 /** Options of `engine.stats`. */
@@ -182,8 +194,9 @@ export class Engine extends MemoryCalls implements AsyncDisposable {
   async sessions(options: SessionsOptions = {}): Promise<ResultPage<SessionSummary>> {
     const wanted = typeof options.status === "string" ? [options.status] : options.status;
     checkCall("engine.sessions", { ...options, status: wanted });
-    const { status: _status, limit: count = 50, cursor, ...rest } = options;
-    const filter = wanted === undefined ? rest : { ...rest, status: wanted };
+    const { status: _status, limit: count = 50, cursor, project, ...rest } = options;
+    const sessions = project === undefined ? undefined : await projectSessions(this.#deps, project);
+    const filter = { ...rest, ...present({ status: wanted, sessions }) };
     const { store, world } = this.#deps;
     const page = await store.list(filter, cursor === undefined ? { limit: count } : { limit: count, cursor });
     return { ...page, rows: await standingRows(store, page.rows, world.now()) };
@@ -245,16 +258,13 @@ export class Engine extends MemoryCalls implements AsyncDisposable {
   }
 
   /** Full-text search over everything that was said. */
-  async search(
-    text: string,
-    options: { readonly session?: string; readonly limit?: number; readonly progress?: IndexProgress } = {},
-  ): Promise<SearchHit[]> {
+  async search(text: string, options: SearchOptions = {}): Promise<SearchHit[]> {
     checkCall("engine.search", options, { text });
     const { store, states } = this.#deps;
-    const only = options.session === undefined ? undefined : await this.#find(options.session);
-    return search(store, states, text, {
-      ...present({ session: only, limit: options.limit, progress: options.progress }),
-    });
+    const { session, project, limit: most, progress } = options;
+    const only = session === undefined ? undefined : await this.#find(session);
+    const logs = project === undefined ? undefined : await projectLogs(this.#deps, project);
+    return search(store, states, text, present({ session: only, logs, limit: most, progress }));
   }
 
   /** One read-only SELECT over the views in docs/views.md. */
@@ -547,6 +557,16 @@ export class Engine extends MemoryCalls implements AsyncDisposable {
   #find(idOrEnding: string): Promise<SessionId> {
     return findSession(this.#deps.store, idOrEnding);
   }
+}
+
+async function projectSessions(deps: Deps, project: string): Promise<readonly SessionId[]> {
+  return (await import("../project/projects.ts")).sessionsOf(deps, project);
+}
+
+async function projectLogs(deps: Deps, project: string): Promise<readonly LogId[]> {
+  const { findProject } = await import("../project/project-reader.ts");
+  const id = await findProject(deps.projects, project);
+  return [id, ...(await projectSessions(deps, id))];
 }
 
 async function* only(session: SessionId): AsyncGenerator<LogId> {

@@ -3,8 +3,15 @@ import type { ItemKind } from "../../core/item/kind.ts";
 import type { ProjectOutcome, ProjectStatus } from "../../core/project/project.ts";
 import type { Deps } from "../deps.ts";
 import type {
+  EraseProjectOptions,
+  EraseProjectReport,
+  VerifyProjectReport,
+} from "../govern/project-govern.ts";
+import type { ProjectLineage } from "../project/project-lineage.ts";
+import type {
   OpenProjectOptions,
   ProjectRecordOptions,
+  ProjectRow,
   ProjectSummary,
   ProjectView,
 } from "../project/projects.ts";
@@ -27,7 +34,7 @@ export class ProjectCalls {
   }
 
   /** The projects of the workspace, the most recently active first. */
-  async projects(options: { readonly status?: ProjectStatus } = {}): Promise<ProjectSummary[]> {
+  async projects(options: { readonly status?: ProjectStatus } = {}): Promise<ProjectRow[]> {
     return (await import("../project/projects.ts")).listProjects(this.#deps, options);
   }
 
@@ -68,6 +75,42 @@ export class ProjectCalls {
   /** Opens a closed or archived project again. */
   async reopenProject(project: string, options: { readonly reason?: string } = {}): Promise<ProjectSummary> {
     return (await import("../project/projects.ts")).reopenProject(this.#deps, project, options);
+  }
+
+  /**
+   * Protects the project and all its sessions, also those that join later, from erasure and deletion, until
+   * the hold of this name is lifted.
+   */
+  async holdProject(
+    project: string,
+    name: string,
+    options: { readonly reason?: string } = {},
+  ): Promise<ProjectSummary> {
+    return (await import("../project/projects.ts")).holdProject(this.#deps, project, name, options);
+  }
+
+  /** Lifts a hold of the project. Holds of its sessions stay. */
+  async liftProject(
+    project: string,
+    name: string,
+    options: { readonly reason?: string } = {},
+  ): Promise<ProjectSummary> {
+    return (await import("../project/projects.ts")).liftProject(this.#deps, project, name, options);
+  }
+
+  /** The families of its sessions: forks, children and successors, each before its descendants. */
+  async projectLineage(project: string): Promise<ProjectLineage> {
+    return (await import("../project/project-lineage.ts")).readProjectLineage(this.#deps, project);
+  }
+
+  /** Verifies the project's log and the logs of all its sessions. */
+  async verifyProject(project: string): Promise<VerifyProjectReport> {
+    return (await import("../govern/project-govern.ts")).verifyProject(this.#deps, project);
+  }
+
+  /** Erases contents of the project's log for good; with `sessions`, of its sessions too. */
+  async eraseProject(project: string, options: EraseProjectOptions = {}): Promise<EraseProjectReport> {
+    return (await import("../govern/project-govern.ts")).eraseProject(this.#deps, project, options);
   }
 
   /** Makes a closed project read-only. */

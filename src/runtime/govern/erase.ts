@@ -18,6 +18,7 @@ import { scrubIfDue } from "./erase-scrub.ts";
 import { bytesOf, joinNeighbours, rangesOf, survey, type EraseSurvey } from "./erase-survey.ts";
 import { makeBodyFinder, makeFinder } from "./erase-text.ts";
 import { eraseTarget, notifySharers, type EraseTarget } from "./erase-write.ts";
+import { assertProjectNotHeld } from "../project/project-status.ts";
 import { headOf } from "../read/position.ts";
 import type { IndexProgress } from "../read/projection.ts";
 import { wayTo } from "../read/move-target.ts";
@@ -310,6 +311,8 @@ async function checkTargets(deps: Deps, targets: readonly EraseTarget[]): Promis
           hint: `nothing was erased; lift the hold first: skein hold ${loser} ${quote(held)} --lift`,
         });
       }
+      const project = elsewhere ? null : standing.project;
+      await assertProjectNotHeld(deps, { log: loser, project, nothing: "nothing was erased" });
       if (standing.newer !== null && !isCopy) {
         throw new SkeinError("refused", `${loser} is read-only: a newer version of Skein wrote it`, {
           hint: `nothing was erased; use Skein ${store.program} or later`,

@@ -12,6 +12,7 @@ import { expectAt } from "../read/known-heads.ts";
 import { paybackOf } from "../log/child-refund.ts";
 import { headOf } from "../read/position.ts";
 import { decideSealed, seal } from "../log/seal.ts";
+import { assertProjectNotHeld } from "../project/project-status.ts";
 
 export interface SessionDrop {
   readonly session: SessionId;
@@ -36,6 +37,10 @@ export async function dropSessions(
     // Another process may have deleted it since.
     const head = await headOf({ store }, session);
     if (head.copy !== true) refuseIfNeeded(session, state);
+    if (head.copy !== true && state.standing.status !== "moved") {
+      const { project } = state.standing;
+      await assertProjectNotHeld(deps, { log: session, project, nothing: "nothing was deleted" });
+    }
     const { seq } = state;
     const body = { session, headSeq: seq, headHash: head.hash };
     events.push({ type: "session.deleted", body, ...(reason === undefined ? {} : { content: { reason } }) });

@@ -7,22 +7,27 @@ import { readRows } from "../read/session-rows.ts";
 import { checkCall } from "../../call/check.ts";
 import type { Command } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
-import type { LogId, SessionId } from "../../core/ids.ts";
+import { quote, type LogId, type SessionId, type SharedLogId } from "../../core/ids.ts";
 import { candidateOf, dueFor, isFor, obstacle } from "../../core/govern/policy.ts";
 import type { PolicyAction, PolicySubject, Due, NamedPolicy } from "../../core/govern/policy.ts";
 import type { State } from "../../core/state.ts";
-import type { PackResult, SessionRow } from "../../store/port.ts";
+import type { PackResult, SessionFilter, SessionRow } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { checkClocks } from "./clock-check.ts";
 import { followedPolicies, refuseEverything } from "../workspace/policies.ts";
 import { dropSessions, type SessionDrop } from "./retain-drop.ts";
 import { planPacking, weigh, type PackPlan } from "./retain-pack.ts";
+import { findProject } from "../project/project-reader.ts";
+import { holdOfProject } from "../project/project-status.ts";
+import { sessionsOf } from "../project/projects.ts";
 import { isFree } from "../read/lease-status.ts";
 
 /** Options of `engine.retain`. */
 export interface RetainOptions {
   /** Reports what would be done, and does nothing. */
   readonly dryRun?: boolean;
+  /** Only the sessions of this project, and its own log; by its id or a suffix. */
+  readonly project?: string;
   /** Confirms policies that apply to every session. */
   readonly everything?: boolean;
   readonly progress?: (at: { readonly sessions: number; readonly done: number }) => void;
@@ -89,6 +94,8 @@ export async function retain(deps: Deps, options: RetainOptions = {}): Promise<R
   checkCall("engine.retain", options);
   const { dryRun = false, everything = false, progress, signal } = options;
   const { store } = deps;
+  const only = options.project === undefined ? null : await findProject(deps.projects, options.project);
+  const filter = only === null ? {} : { sessions: await sessionsOf(deps, only) };
   await checkClocks(deps, "retain");
   const policies = await followedPolicies(deps);
   if (!dryRun && !everything) refuseEverything(policies);
@@ -97,7 +104,7 @@ export async function retain(deps: Deps, options: RetainOptions = {}): Promise<R
   const pass: Pass = { deps, policies, dryRun, signal, isStopped, pace, done: [], kept: [] };
   const bytesBefore = await store.bytes();
   const places = new Map<LogId, number>();
-  for await (const group of groups(pass)) {
+  for await (const group of groups(pass, filter)) {
     if (pass.isStopped()) break;
     const tasks: RetainTask[] = [];
     for (const row of group) {
@@ -108,7 +115,8 @@ export async function retain(deps: Deps, options: RetainOptions = {}): Promise<R
     }
     await withRest(pass, () => perform(pass, tasks));
   }
-  await packWorkspace(pass);
+  if (only === null) await packShared(pass, store.workspace);
+  for (const id of only === null ? await deps.projects.ids() : [only]) await packShared(pass, id);
   const stopped = isStopped();
   const swept = dryRun || stopped ? false : await giveBack(deps);
   const { kept } = pass;
@@ -128,10 +136,13 @@ const groupRecords = { least: 16, most: 512 };
 const groupSessionsMax = 32;
 
 /** All sessions, the most recently active first; those that change meanwhile wait for the next run. */
-async function* groups({ deps: { store }, pace }: Pass): AsyncGenerator<readonly SessionRow[]> {
+async function* groups(
+  { deps: { store }, pace }: Pass,
+  filter: SessionFilter,
+): AsyncGenerator<readonly SessionRow[]> {
   let group: SessionRow[] = [];
   let records = 0;
-  for await (const row of readRows(store, {}, groupSessionsMax)) {
+  for await (const row of readRows(store, filter, groupSessionsMax)) {
     const own = row.headSeq - (row.parent?.seq ?? 0);
     if (group.length > 0 && (group.length === groupSessionsMax || records + own > pace.records)) {
       yield group;
@@ -203,10 +214,17 @@ async function dueNow(pass: Pass, row: SessionRow): Promise<Due | null> {
   const { standing } = await states.at(session, row.headSeq);
   const lease = (await store.head(session))?.lease ?? null;
   const why =
-    obstacle(due.do, standing, store.now()) ?? (isFree(deps, lease) ? null : `it is run by ${lease?.holder}`);
+    obstacle(due.do, standing, store.now()) ??
+    (isFree(deps, lease) ? null : `it is run by ${lease?.holder}`) ??
+    (await projectObstacle(deps, standing.project));
   if (why === null) return due;
   kept.push({ session, do: due.do, policy: due.policy, why });
   return null;
+}
+
+async function projectObstacle(deps: Deps, project: string | null): Promise<string | null> {
+  const held = await holdOfProject(deps, project);
+  return held === null ? null : `its project is under legal hold ${quote(held)}`;
 }
 
 /** The session's own expiry: it stands in its first record, and a fork has none. */
@@ -300,11 +318,11 @@ async function drop(pass: Pass, tasks: readonly RetainTask[]): Promise<void> {
   done.push(...deleted);
 }
 
-/** Policies for every session also pack the workspace's own log. */
-async function packWorkspace(pass: Pass): Promise<void> {
+/** Policies for every session also pack the logs of the workspace and of its projects. */
+async function packShared(pass: Pass, log: SharedLogId): Promise<void> {
   const { deps, policies } = pass;
   const { store } = deps;
-  const head = await store.head(store.workspace);
+  const head = await store.head(log);
   if (head === undefined || pass.isStopped()) return;
   const candidate = {
     status: "open",
@@ -314,8 +332,8 @@ async function packWorkspace(pass: Pass): Promise<void> {
     headSeq: head.seq,
   } as const;
   const wide = policies.filter(({ policy: { match } }) => match === undefined);
-  const plan = await planPacking(deps, wide, store.workspace, candidate, store.now());
-  if (plan !== null) await packed(pass, store.workspace, plan);
+  const plan = await planPacking(deps, wide, log, candidate, store.now());
+  if (plan !== null) await packed(pass, log, plan);
 }
 
 async function packed(

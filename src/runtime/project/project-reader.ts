@@ -31,6 +31,7 @@ const keptMin = 50;
 export function makeProjectReader(store: Store): ProjectReader {
   const known = makeCache<ProjectId, ReadProject>(keptMin);
   const inTurn = makeKeyedMutex();
+  let list: (KnownHead & { readonly ids: readonly ProjectId[] }) | null = null;
 
   async function advance(id: ProjectId): Promise<ReadProject> {
     const head = await store.head(id);
@@ -53,19 +54,27 @@ export function makeProjectReader(store: Store): ProjectReader {
     return state;
   }
 
+  /** What the workspace's log lists; of a log that was read before, only what is new. */
+  async function listed(): Promise<readonly ProjectId[]> {
+    const head = await store.head(store.workspace);
+    if (head === undefined) return [];
+    const goesOn =
+      list !== null && !isBehind(head, list) && (await holdsRecord(store, store.workspace, list));
+    const ids = new Set<ProjectId>(goesOn ? list?.ids : []);
+    const range = [goesOn ? (list?.seq ?? 0) + 1 : 1, head.seq] as const;
+    const only = { types: ["project.listed"], contents: false };
+    for await (const { body } of readRecords(store, store.workspace, range, only)) {
+      const { project } = bodyOf(body) as { project?: unknown };
+      if (typeof project === "string" && isProjectId(project)) ids.add(project);
+    }
+    list = { seq: head.seq, hash: head.hash, ids: [...ids] };
+    return list.ids;
+  }
+
   return {
     read: (id) => inTurn([id], () => advance(id)),
     at: async (id, { seq, hash }) => ({ state: await foldTo(id, seq, new ProjectState()), seq, hash }),
-    async ids() {
-      const toSeq = (await store.head(store.workspace))?.seq ?? 0;
-      const only = { types: ["project.listed"], contents: false };
-      const ids = new Set<ProjectId>();
-      for await (const { body } of readRecords(store, store.workspace, [1, toSeq], only)) {
-        const { project } = bodyOf(body) as { project?: unknown };
-        if (typeof project === "string" && isProjectId(project)) ids.add(project);
-      }
-      return [...ids];
-    },
+    ids: () => inTurn([store.workspace], listed),
   };
 }
 

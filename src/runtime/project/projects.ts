@@ -30,7 +30,9 @@ import { seal } from "../log/seal.ts";
 import { writtenBefore } from "../log/workspace-log.ts";
 import { contentOf, readContent } from "../read/content.ts";
 import { readRecords } from "../read/record-pages.ts";
+import { standingRows, type SessionSummary } from "../read/session-list.ts";
 import { findProject, type ReadProject } from "./project-reader.ts";
+import { standingOf, type ProjectStanding } from "./project-standing.ts";
 
 /** Options of `engine.openProject`. */
 export interface OpenProjectOptions {
@@ -59,6 +61,9 @@ export interface ProjectSummary {
   readonly head: { readonly seq: number; readonly hash: string };
 }
 
+/** A project in the list of all, with how its sessions stand. */
+export interface ProjectRow extends ProjectSummary, ProjectStanding {}
+
 /** An item of a project with its value. */
 export interface ProjectItem extends ProjectItemRef {
   /** Null when it was erased. */
@@ -78,14 +83,18 @@ export interface ProjectNote {
 }
 
 /** A project whole: what it is for, what it knows, who works on it. */
-export interface ProjectView extends Omit<ProjectSummary, "sessions" | "items" | "notes"> {
+export interface ProjectView extends Omit<ProjectSummary, "sessions" | "items" | "notes">, ProjectStanding {
   readonly instructions: string | null;
   readonly constraints: readonly string[];
   /** Ids, in the order in which they joined. */
   readonly sessions: readonly string[];
   readonly items: readonly ProjectItem[];
+  /** The sessions of the latest activity, that first. */
+  readonly latest: readonly SessionSummary[];
   /** The newest entries of the journal, the latest last. */
   readonly journal: readonly ProjectNote[];
+  /** Names of its legal holds. */
+  readonly holds: readonly string[];
 }
 
 /** Options of `engine.recordInProject`. */
@@ -99,6 +108,8 @@ export interface ProjectRecordOptions {
 
 /** Entries of the journal that a view has. */
 const journalMax = 100;
+/** Sessions that a view has with their current state. */
+const latestMax = 20;
 
 /** Opens a project: its first record and its place in the workspace's list are one append. */
 export async function openProject(deps: Deps, options: OpenProjectOptions): Promise<ProjectSummary> {
@@ -134,12 +145,13 @@ export async function openProject(deps: Deps, options: OpenProjectOptions): Prom
 export async function listProjects(
   deps: Deps,
   { status }: { readonly status?: ProjectStatus } = {},
-): Promise<ProjectSummary[]> {
+): Promise<ProjectRow[]> {
   checkCall("engine.projects", present({ status }));
-  const rows: ProjectSummary[] = [];
+  const rows: ProjectRow[] = [];
   for (const id of await deps.projects.ids()) {
     const row = await summaryNow(deps, id).catch(ifMissing);
-    if (row !== null && (status ?? row.status) === row.status) rows.push(row);
+    if (row === null || (status ?? row.status) !== row.status) continue;
+    rows.push({ ...row, ...(await standingOf(deps.store, await sessionsOf(deps, id))) });
   }
   return rows.toSorted((a, b) => b.activeAt - a.activeAt || (a.project < b.project ? -1 : 1));
 }
@@ -151,13 +163,18 @@ export async function showProject(deps: Deps, idOrEnding: string): Promise<Proje
   const summary = await summaryNow(deps, id);
   const { state } = await deps.projects.read(id);
   const opened = await openingOf(deps, id);
+  const ids = [...state.sessions.keys()].filter((session) => isSessionId(session));
+  const { rows } = await store.list({ sessions: ids }, { limit: latestMax });
   return {
     ...summary,
+    ...(await standingOf(store, ids)),
     instructions: opened?.instructions ?? null,
     constraints: opened?.constraints ?? [],
     sessions: [...state.sessions.keys()],
     items: await itemsOf(deps, id, state),
+    latest: await standingRows(store, rows, deps.world.now()),
     journal: await journalOf(store, id, state.seq),
+    holds: [...state.holds.keys()],
   };
 }
 
@@ -219,6 +236,28 @@ export const archiveProject = (
 ): Promise<ProjectSummary> => {
   checkCall("engine.archiveProject", options, { project: idOrEnding });
   return change(deps, idOrEnding, { do: "archive", ...options });
+};
+
+/** Protects the project and its sessions, also later ones, from erasure and deletion. */
+export const holdProject = (
+  deps: Deps,
+  idOrEnding: string,
+  name: string,
+  options: { readonly reason?: string } = {},
+): Promise<ProjectSummary> => {
+  checkCall("engine.holdProject", options, { project: idOrEnding, name });
+  return change(deps, idOrEnding, { do: "hold", name, ...options });
+};
+
+/** Lifts a hold of the project; those of its sessions stay. */
+export const liftProject = (
+  deps: Deps,
+  idOrEnding: string,
+  name: string,
+  options: { readonly reason?: string } = {},
+): Promise<ProjectSummary> => {
+  checkCall("engine.liftProject", options, { project: idOrEnding, name });
+  return change(deps, idOrEnding, { do: "lift", name, ...options });
 };
 
 /** One change, decided on the project's state. */

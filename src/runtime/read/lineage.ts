@@ -53,7 +53,7 @@ export async function readLineage(deps: Deps, session: SessionId): Promise<Linea
   return { session, nodes, left };
 }
 
-async function nodeOf(deps: Deps, relative: Relative): Promise<LineageNode> {
+export async function nodeOf(deps: Deps, relative: Relative): Promise<LineageNode> {
   const { store, states } = deps;
   const { via: _, ...place } = relative;
   const head = await store.head(place.session);

@@ -172,11 +172,19 @@ export interface SearchHit {
   readonly mind: "live" | "rewound" | "compacted";
 }
 
+/** Where to look: by default everywhere. */
+interface SearchIn {
+  readonly limit?: number;
+  readonly session?: LogId;
+  /** Only in these logs. */
+  readonly logs?: readonly LogId[];
+}
+
 export async function search(
   store: Store,
   states: StateReader,
   text: string,
-  options: { readonly limit?: number; readonly session?: LogId; readonly progress?: IndexProgress },
+  options: SearchIn & { readonly progress?: IndexProgress },
 ): Promise<SearchHit[]> {
   await catchUp(store, states, options.progress);
   return hitsIn(store, states, text, options);
@@ -187,14 +195,11 @@ export async function hitsIn(
   store: Store,
   states: StateReader,
   text: string,
-  options: { readonly limit?: number; readonly session?: LogId },
+  options: SearchIn,
 ): Promise<SearchHit[]> {
   const count = Math.min(options.limit ?? 20, limit.searchMax);
-  const { session } = options;
-  const found = await store.search(
-    text,
-    session === undefined ? { limit: count } : { limit: count, session },
-  );
+  const { session, logs } = options;
+  const found = await store.search(text, { limit: count, ...present({ session, logs }) });
   const minds = new Map<LogId, State>();
   const hits: SearchHit[] = [];
   for (const { session: log, seq } of found) {

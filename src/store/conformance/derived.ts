@@ -188,6 +188,10 @@ async function searchLimits(bench: Bench): Promise<void> {
     { session: first, seq: 2 },
     { session: first, seq: 1 },
   ]);
+  const third = await saying(bench, "needle three");
+  const some = await store.search("needle", { limit: 9, logs: [first, third] });
+  assert.deepEqual(some, [{ session: third, seq: 1 }, ...own]);
+  assert.deepEqual(await store.search("needle", { limit: 9, logs: [] }), []);
 }
 
 async function textAgain(bench: Bench): Promise<void> {

@@ -14,6 +14,7 @@ export const listCases: readonly ConformanceCase[] = [
   { name: "list filters by labels, all of which must match", run: byLabels },
   { name: "list filters by literal text, ignoring ASCII case", run: byText },
   { name: "list filters by activity", run: byActivity },
+  { name: "list returns only the named sessions, in its order and pages", run: byName },
   { name: "list combines all filters", run: byAll },
   { name: "list pages lose nothing when many sessions have the same time", run: pagesOfTies },
   { name: "list pages stay consistent while sessions are added, deleted and changed", run: pagesWhileActive },
@@ -124,6 +125,28 @@ async function byActivity(bench: Bench): Promise<void> {
   assert.deepEqual(await found(bench, { activeSince: at(11) }), new Set([third]));
   assert.deepEqual(await found(bench, { activeBefore: at(10) }), new Set([first]));
   assert.deepEqual(await found(bench, { activeSince: at(1), activeBefore: at(20) }), new Set([second]));
+}
+
+async function byName(bench: Bench): Promise<void> {
+  const sessions: SessionId[] = [];
+  for (const later of [0, 0, 10, 20, 20]) {
+    bench.setClock(startOfTime + later);
+    sessions.push(await indexed(bench, { status: later === 0 ? "closed" : "open" }));
+  }
+  const absent = makeSessionId({ nowMs: startOfTime, random: new Uint8Array(10).fill(250) });
+  const wanted = [...sessions.slice(1), absent];
+  const filter = { sessions: wanted };
+  assert.deepEqual(await found(bench, filter), new Set(sessions.slice(1)));
+  assert.deepEqual(await found(bench, { sessions: [] }), new Set());
+  assert.deepEqual(await found(bench, { ...filter, status: ["closed"] }), new Set([sessions[1]]));
+  const whole = (await bench.store.list(filter, { limit: 100 })).rows.map(({ session }) => session);
+  const paged: SessionId[] = [];
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page = await bench.store.list(filter, { limit: 1, ...(cursor === undefined ? {} : { cursor }) });
+    paged.push(...page.rows.map(({ session }) => session));
+    ({ cursor } = page);
+  }
+  assert.deepEqual(paged, whole);
 }
 
 async function byAll(bench: Bench): Promise<void> {

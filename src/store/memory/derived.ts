@@ -129,6 +129,7 @@ function rowOf(log: Log): SessionRow[] {
 function passes(row: SessionRow, filter: SessionFilter): boolean {
   const text = filter.text === undefined ? undefined : asciiLower(filter.text);
   return (
+    (filter.sessions === undefined || filter.sessions.includes(row.session)) &&
     (filter.agent === undefined || row.agent === filter.agent) &&
     (filter.status === undefined || filter.status.includes(row.status)) &&
     (filter.activeSince === undefined || row.activeAt >= filter.activeSince) &&

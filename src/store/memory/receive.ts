@@ -1,7 +1,7 @@
 /** The memory driver's receptions: logs received whole, invisible until they are finished. */
 import type { Digest, StoredRecord } from "../../core/chain.ts";
 import { genesisHash } from "../../core/chain.ts";
-import type { LogId, SessionId } from "../../core/ids.ts";
+import type { LogId, ProjectId, SessionId } from "../../core/ids.ts";
 import {
   changesVisible,
   checkFinished,
@@ -45,7 +45,11 @@ export function receive(logs: Logs, receptions: Receptions, reception: Reception
 export function put(
   logs: Logs,
   receptions: Receptions,
-  { session, records, digest }: { session: SessionId; records: readonly ReceivedRecord[]; digest: Digest },
+  {
+    session,
+    records,
+    digest,
+  }: { session: SessionId | ProjectId; records: readonly ReceivedRecord[]; digest: Digest },
 ): void {
   const log = logs.all.get(session);
   const known = receptions.get(session);
@@ -141,7 +145,7 @@ function newLog(logs: Logs, receptions: Receptions, reception: Reception | undef
 }
 
 /** The blobs that nothing refers to any more. */
-export function discard(receptions: Receptions, session: SessionId): readonly string[] {
+export function discard(receptions: Receptions, session: LogId): readonly string[] {
   const blobs = receptions.get(session)?.records.flatMap((record) => record.blobs) ?? [];
   receptions.delete(session);
   return blobs;

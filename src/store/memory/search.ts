@@ -8,7 +8,7 @@ import type { Logs } from "./log.ts";
 export function findWords(
   journal: Logs["journal"],
   text: string,
-  options: { readonly limit: number; readonly session?: LogId },
+  options: { readonly limit: number; readonly session?: LogId; readonly logs?: readonly LogId[] },
 ): readonly { session: LogId; seq: number }[] {
   const asked = text
     .split(/\s+/)
@@ -16,11 +16,13 @@ export function findWords(
     .filter(({ run }) => run.length > 0);
   if (asked.length === 0) return [];
   const found: { session: LogId; seq: number }[] = [];
+  const logs = options.logs === undefined ? null : new Set(options.logs);
   const most = Math.min(options.limit, limit.searchMax);
   for (let place = journal.length - 1; place >= 0 && found.length < most; place--) {
     const entry = journal[place];
     const words = entry?.log.words.get(entry.record.seq);
     if (!entry || !words || (options.session !== undefined && options.session !== entry.log.id)) continue;
+    if (logs !== null && !logs.has(entry.log.id)) continue;
     if (!asked.every(({ run, open }) => holds(words, run, open))) continue;
     found.push({ session: entry.log.id, seq: entry.record.seq });
   }

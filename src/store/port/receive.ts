@@ -1,11 +1,11 @@
 /** Receiving whole logs from other stores: bundles, moves, copies. */
 import type { StoredRecord } from "../../core/chain.ts";
-import type { SessionId } from "../../core/ids.ts";
+import type { ProjectId, SessionId } from "../../core/ids.ts";
 import type { IndexEntry } from "./session-index.ts";
 
 /** A log to receive whole, with its records exactly as written in the other store. */
 export interface Reception {
-  readonly session: SessionId;
+  readonly session: SessionId | ProjectId;
   /** As its first record names it; null for a log that is not a fork. */
   readonly parent: { readonly session: SessionId; readonly seq: number } | null;
   /** The log that holds the record at `parent.seq`: the parent, or an ancestor of it. */
@@ -34,7 +34,7 @@ export interface ReceivedRecord extends StoredRecord {
 
 /** What a received log becomes. */
 export interface FinishRequest {
-  readonly session: SessionId;
+  readonly session: SessionId | ProjectId;
   /** Its last record. Nothing is finished if the received log ends elsewhere. */
   readonly seq: number;
   readonly hash: string;
@@ -44,7 +44,7 @@ export interface FinishRequest {
    * stays one, unless a copy with more records was received.
    */
   readonly as: "own" | "copy" | "prefix";
-  /** The index entry; required except for a prefix. */
+  /** The index entry; required except for a prefix, and for a project, which is never listed. */
   readonly index?: IndexEntry;
 }
 
@@ -63,7 +63,7 @@ export interface ReceiveStore {
    * verifies the contents. Existing records are skipped if they are identical, so that two callers may send
    * one log at once; rejects with `conflict` if they differ, or leave a gap.
    */
-  put(session: SessionId, records: readonly ReceivedRecord[]): Promise<void>;
+  put(session: SessionId | ProjectId, records: readonly ReceivedRecord[]): Promise<void>;
   /**
    * Finishes received logs, all or none. Idempotent. From now on the feed has their records. Rejects with
    * `conflict` if one ends elsewhere, and with `refused` if it was deleted here and is to become more than a
@@ -74,5 +74,5 @@ export interface ReceiveStore {
    * Deletes the unfinished part of a received log, with the blobs that nothing else refers to, in small
    * steps. Harmless if there is nothing.
    */
-  discard(session: SessionId): Promise<void>;
+  discard(session: SessionId | ProjectId): Promise<void>;
 }

@@ -33,13 +33,19 @@ export interface SearchStore {
    */
   project(step: Projection): Promise<boolean>;
   /**
-   * Records whose content has every word of the text, the latest first; a trailing `*` matches prefixes. With
-   * `among` it may look at only so many of the latest matches of all sessions, so that common words of a
-   * large store cost no more than those of a small one.
+   * Records whose content has every word of the text, the latest first; a trailing `*` matches prefixes.
+   * `session`: only of this log; `logs`: only of these, which may be thousands. With `among` it may look at
+   * only so many of the latest matches of all sessions, so that common words of a large store cost no more
+   * than those of a small one.
    */
   search(
     text: string,
-    options: { readonly limit: number; readonly session?: LogId; readonly among?: number },
+    options: {
+      readonly limit: number;
+      readonly session?: LogId;
+      readonly logs?: readonly LogId[];
+      readonly among?: number;
+    },
   ): Promise<readonly { readonly session: LogId; readonly seq: number }[]>;
   /**
    * Runs one read-only statement over the documented views. Rejects with `invalid` for anything else.

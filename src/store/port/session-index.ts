@@ -66,6 +66,8 @@ export interface SessionFilter {
   readonly outbox?: true;
   /** Only sessions that need watching. */
   readonly watches?: true;
+  /** Only these; absent ones are left out. There may be thousands. */
+  readonly sessions?: readonly SessionId[];
 }
 
 /** A page of a list. */

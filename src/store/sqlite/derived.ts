@@ -145,6 +145,9 @@ interface ListRow extends ListPosition {
   readonly session: SessionId;
 }
 
+/** A few named sessions are found by their ids; a walk by recency would read all others too. */
+const byName = "logs l INDEXED BY logs_session";
+
 /**
  * The query for the next rows of the index. `own`: `from` is a position of the index itself, not of the list.
  */
@@ -182,9 +185,12 @@ function selection(
   if (from !== null && !own) add("l.active_at <= ?", from.at);
   if (filter.outbox === true) add("l.outbox > 0");
   if (filter.watches === true) add("l.id IN (SELECT log FROM schedule WHERE watches = 1)");
+  if (filter.sessions !== undefined)
+    add("l.session IN (SELECT value FROM json_each(?))", JSON.stringify(filter.sessions));
   // Few sessions have a rare label: each is found by its id. By the index the planner would walk all of them.
   const few = filter.outbox === true ? "logs l INDEXED BY logs_outbox" : "logs l NOT INDEXED";
-  const table = rare || filter.outbox === true ? few : "logs l INDEXED BY logs_recent";
+  const named = filter.sessions === undefined ? "logs l INDEXED BY logs_recent" : byName;
+  const table = rare || filter.outbox === true ? few : named;
   const columns =
     "l.id, l.active_at, l.session, l.opened_at, l.status, l.agent, l.priority, l.fork_seq, l.copy, " +
     "l.outbox, l.inbox_full";
@@ -284,7 +290,12 @@ export interface Projector {
   project(step: Projection): boolean;
   search(
     text: string,
-    options: { readonly limit: number; readonly session?: LogId; readonly among?: number },
+    options: {
+      readonly limit: number;
+      readonly session?: LogId;
+      readonly logs?: readonly LogId[];
+      readonly among?: number;
+    },
   ): { session: LogId; seq: number }[];
 }
 
@@ -325,7 +336,7 @@ export function makeProjector(database: DatabaseSync, logs: Logs, segments: Segm
       move.run(withoutErasures(step.to));
       return true;
     },
-    search(text, { limit: count, session, among = -1 }) {
+    search(text, { limit: count, session, logs: wanted, among = -1 }) {
       const match = matchOf(text);
       const only = session === undefined ? undefined : logs.find(session);
       if (match === null || (session !== undefined && only === undefined)) return [];
@@ -339,9 +350,16 @@ export function makeProjector(database: DatabaseSync, logs: Logs, segments: Segm
            JOIN logs l ON l.id = ifnull(r.log, p.log)
            WHERE l.dropped = 0 AND (r.position IS NULL OR r.content IS NOT NULL)
            ${only ? "AND l.id = ?" : ""}
+           ${wanted ? "AND l.session IN (SELECT value FROM json_each(?))" : ""}
            ORDER BY s.rowid DESC LIMIT ?`,
         )
-        .all(match, among, ...(only ? [only.id] : []), Math.min(count, limit.searchMax));
+        .all(
+          match,
+          among,
+          ...(only ? [only.id] : []),
+          ...(wanted ? [JSON.stringify(wanted)] : []),
+          Math.min(count, limit.searchMax),
+        );
       return rows.map((row) => ({ session: row["session"] as LogId, seq: Number(row["seq"]) }));
     },
   };

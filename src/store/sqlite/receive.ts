@@ -5,7 +5,7 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { genesisHash } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
-import type { SessionId } from "../../core/ids.ts";
+import { isSharedLogId, type LogId, type SessionId } from "../../core/ids.ts";
 import { originOf } from "../../core/branch/origin.ts";
 import {
   changesVisible,
@@ -46,10 +46,10 @@ export const receptions = (
 /** Each runs in one transaction of the writer. */
 export interface Receiver {
   receive(reception: Reception): ReceivedLog;
-  put(session: SessionId, records: readonly ReceivedRecord[]): void;
+  put(session: LogId, records: readonly ReceivedRecord[]): void;
   finish(logs: readonly FinishRequest[]): void;
   /** One step; false if nothing of it is left. */
-  discardSome(session: SessionId): boolean;
+  discardSome(session: LogId): boolean;
 }
 
 /** As `dropped` in the schema. */
@@ -110,7 +110,7 @@ export function makeReceiver(
     return Number(row.lastInsertRowid);
   }
 
-  function lastOf(session: SessionId, line: AnyLine): LastRecord {
+  function lastOf(session: LogId, line: AnyLine): LastRecord {
     const own = lastOwn(line.id);
     if (own !== undefined) return own;
     if (line.base === null) return { seq: 0, hash: genesisHash };
@@ -126,7 +126,7 @@ export function makeReceiver(
     return packed && { seq: packed.seq, hash: packed.hash };
   }
 
-  function put(session: SessionId, records: readonly ReceivedRecord[]): void {
+  function put(session: LogId, records: readonly ReceivedRecord[]): void {
     const line = logs.findAny(session);
     if (line === undefined) throw notReceived(session);
     let last = lastOf(session, line);
@@ -143,17 +143,12 @@ export function makeReceiver(
     }
   }
 
-  function checkSame(session: SessionId, line: AnyLine, { seq, hash }: ReceivedRecord): void {
+  function checkSame(session: LogId, line: AnyLine, { seq, hash }: ReceivedRecord): void {
     if (reader.point(line.id, seq)?.hash === hash) return;
     throw otherRecord(session, seq);
   }
 
-  function insertNext(
-    session: SessionId,
-    line: AnyLine,
-    last: LastRecord,
-    record: ReceivedRecord,
-  ): LastRecord {
+  function insertNext(session: LogId, line: AnyLine, last: LastRecord, record: ReceivedRecord): LastRecord {
     const { seq, body, content, key, contentHash, hash, salt } = record;
     checkNext(world.digest, session, last, record);
     const keyBytes = key === null ? null : Buffer.from(key, "hex");
@@ -182,7 +177,7 @@ export function makeReceiver(
     return record;
   }
 
-  function insertRow(session: SessionId, row: readonly SQLInputValue[], key: Uint8Array | null) {
+  function insertRow(session: LogId, row: readonly SQLInputValue[], key: Uint8Array | null) {
     if (key !== null && segments.keyed(Number(row[0]), key) !== undefined) throw usedKey(session);
     try {
       return sql.insertRecord.run(...row).lastInsertRowid;
@@ -208,13 +203,13 @@ export function makeReceiver(
     return line;
   }
 
-  function hashAt(session: SessionId, line: AnyLine, seq: number): LastRecord | undefined {
+  function hashAt(session: LogId, line: AnyLine, seq: number): LastRecord | undefined {
     if (seq === line.forkSeq) return lastOf(session, { ...line, id: -1 });
     const point = reader.point(line.id, seq);
     return point && { seq, hash: point.hash };
   }
 
-  function finishOne({ seq, as, index }: FinishRequest, line: AnyLine): void {
+  function finishOne({ session, seq, as, index }: FinishRequest, line: AnyLine): void {
     const { id, dropped, untilSeq } = line;
     const wasSeen = dropped === seen;
     const more = dropped === receiving || untilSeq !== null;
@@ -229,7 +224,7 @@ export function makeReceiver(
       sql.setTimes.run(openedAt ?? null, reader.point(id, seq)?.at ?? 0, id);
     }
     if (!wasSeen && line.forkSeq === 0) sql.setOrigin.run(originAt(id), id);
-    sql.setSeen.run(as === "own" ? 0 : 1, id);
+    sql.setSeen.run(as === "own" ? 0 : 1, isSharedLogId(session) ? 0 : 1, id);
     sql.endLease.run(id);
     if (index !== undefined) appender.setIndex(id, index);
   }
@@ -252,7 +247,7 @@ export function makeReceiver(
     sql.addArrival.run(position, log, fromSeq, toSeq);
   }
 
-  function discardSome(session: SessionId): boolean {
+  function discardSome(session: LogId): boolean {
     const line = logs.findAny(session);
     if (line === undefined || (line.dropped !== receiving && line.untilSeq === null)) return false;
     const own = line.dropped === receiving ? 0 : (line.untilSeq ?? 0);
@@ -291,7 +286,7 @@ function prepared(database: DatabaseSync) {
     setUntil: database.prepare("UPDATE logs SET until_seq = ? WHERE id = ?"),
     setPrefix: database.prepare("UPDATE logs SET dropped = ?, until_seq = NULL WHERE id = ?"),
     setSeen: database.prepare(
-      "UPDATE logs SET copy = ?, listed = 1, dropped = 0, until_seq = NULL, epoch = 0 WHERE id = ?",
+      "UPDATE logs SET copy = ?, listed = ?, dropped = 0, until_seq = NULL, epoch = 0 WHERE id = ?",
     ),
     setTimes: database.prepare(
       "UPDATE logs SET opened_at = ifnull(?, opened_at), active_at = ? WHERE id = ?",

@@ -163,3 +163,41 @@ test("the head of a project's log is listed, and accepted, like those of session
   assert.deepEqual([ok, heads.logs], [true, 2]);
   assert.deepEqual((await engine.acceptAnchor({ reason: "restored" })).logs, []);
 });
+
+test("a closed project takes no new work; what runs goes on with its successors", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const { project } = await engine.openProject({ objective: "Move the shop" });
+  const session = await engine.open({ objective: "Write the adapter", project });
+  const over = await engine.open({ objective: "Done before", project });
+  await over.close();
+  await engine.closeProject(project);
+  const refusal = { code: "refused", message: /the project is closed/, hint: /skein project reopen/ };
+  await assert.rejects(session.fork({ objective: "Otherwise" }), refusal);
+  await assert.rejects(engine.open({ from: over.id }), refusal);
+  await session.append("goes on");
+  const next = await session.rollover();
+  const cleared = await next.clear();
+  const { sessions, status } = await engine.project(project);
+  assert.deepEqual([status, sessions], ["closed", [session.id, over.id, next.id, cleared.id]]);
+  await engine.reopenProject(project);
+  const fork = await cleared.fork({ objective: "Otherwise" });
+  assert.equal((await engine.project(project)).sessions.at(-1), fork.id);
+  assert.equal((await engine.verifyProject(project)).ok, true);
+});
+
+test("an item that no session could be shown is refused with its size", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const { project } = await engine.openProject({ objective: "Move the shop" });
+  const item = { kind: "fact", key: "dump" } as const;
+  await assert.rejects(engine.recordInProject(project, { ...item, value: "word ".repeat(20_000) }), {
+    code: "invalid",
+    message: /fact "dump": value: expected at most 2,000 tokens, got about \d/,
+    hint: /record a summary/,
+  });
+  const fits = "word ".repeat(1_000);
+  await engine.recordInProject(project, { ...item, value: fits });
+  const session = await engine.open({ objective: "Read it", project });
+  assert.ok(JSON.stringify((await session.context()).parts).includes(fits.trim()));
+});

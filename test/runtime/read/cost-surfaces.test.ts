@@ -21,7 +21,8 @@ import { engineWith, scripted, use, type Line } from "../turn/scripted.ts";
  * opens a successor, 22 rewinds; 30–33 forward the call of another program and end it, or leave it open.
  */
 async function live(engine: Engine, ways: readonly (readonly [number, number])[]): Promise<Session[]> {
-  const first = await engine.open({ objective: "one", labels: { team: "web", "2026": "yes" } });
+  const { project } = await engine.openProject({ objective: "all of it" });
+  const first = await engine.open({ objective: "one", labels: { team: "web", "2026": "yes" }, project });
   const sessions = [first];
   let session = first;
   for (const [way, size] of ways) {
@@ -151,6 +152,19 @@ export const surfaces: Record<string, Surface> = {
     };
     assert.equal(list.rows.length, spend.size);
     for (const row of list.rows) assert.deepEqual(shownOf(row), shownOf(spend.get(row.session) ?? noSpend));
+  },
+  async "the project"({ engine, path }, spend) {
+    const [row] = await engine.projects();
+    // A family without a project.
+    if (row === undefined) return;
+    const all = total([...spend.values()]);
+    assert.equal(row.sessions, spend.size);
+    assert.deepEqual(row.cost, shownOf(all));
+    assert.deepEqual((await engine.project(row.project)).cost, shownOf(all));
+    for (const by of ["session", "agent", "model", "day", "label:team"])
+      assert.deepEqual(total(await engine.cost({ project: row.project, by })), all, by);
+    const [listed] = await printed(["project"], path);
+    assert.deepEqual(listed?.["cost"], shownOf(all));
   },
   async "the command line"({ path }, spend) {
     for (const { session, ...row } of await printed(["cost"], path))

@@ -58,10 +58,15 @@ export function makeDerived(driver: Driver): DerivedPart {
       return placeOf(row);
     },
     project: (step) => database.transaction((statement) => project(statement, tenant, step), { twice: true }),
-    async search(text, { limit: count, session }) {
+    async search(text, { limit: count, session, logs }) {
       const query = queryText(tenant, text);
       if (query === null) return [];
       const most = Math.min(count, limit.searchMax);
+      if (logs !== undefined) {
+        const some = arrayOf(session === undefined ? logs : logs.filter((log) => log === session));
+        const found = await database.run<HitRow>(searchSomeSql, [tenant, query, most, some]);
+        return found.map(({ session: log, seq }) => ({ session: log, seq }));
+      }
       const rows = await (session === undefined
         ? database.run<HitRow>((await isFew(query)) ? searchFewSql : searchManySql, [tenant, query, most])
         : database.run<HitRow>(searchOneSql, [tenant, query, most, session]));
@@ -216,6 +221,14 @@ WHERE t.tenant = $1 AND (t.words @@ $2::tsquery) IS TRUE ORDER BY t.id DESC LIMI
 const searchOneSql = `
 SELECT h.session, t.seq FROM skein.heads h JOIN skein.texts t ON t.log = h.log
 WHERE h.tenant = $1 AND h.session = $4 AND h.state = ${state.seen} AND t.words @@ $2::tsquery
+ORDER BY t.id DESC LIMIT $3`;
+
+/** Of each log by its own index; a search of all texts could pass many of other logs. */
+const searchSomeSql = `
+SELECT h.session, t.seq FROM skein.heads h CROSS JOIN LATERAL (
+  SELECT t.id, t.seq FROM skein.texts t WHERE t.log = h.log AND t.words @@ $2::tsquery OFFSET 0
+) t
+WHERE h.tenant = $1 AND h.session = ANY ($4::text[]) AND h.state = ${state.seen}
 ORDER BY t.id DESC LIMIT $3`;
 
 const clearSome = (table: string): string => `

@@ -123,8 +123,8 @@ function makeList({ database, tenant }: Driver): Store["list"] {
   }
 
   /** Whether few sessions match the filter, so that all of them can be read. */
-  async function isFew({ labels = {}, status, outbox, watches }: SessionFilter): Promise<boolean> {
-    if (outbox === true || watches === true) return true;
+  async function isFew({ labels = {}, status, ...rest }: SessionFilter): Promise<boolean> {
+    if (rest.outbox === true || rest.watches === true || rest.sessions !== undefined) return true;
     if (Object.keys(labels).length === 0) return false;
     const given = [tenant, arrayOf(status ?? statuses), tagsOf(tenant, labels)];
     const [row] = await database.run<{ count: number }>(sampleSql, given);
@@ -215,6 +215,8 @@ function selection({ tenant, filter, few, from, own, floor, most }: ListQuery): 
     );
   }
   if (filter.outbox === true) where.push("l.outbox > 0");
+  if (filter.sessions !== undefined)
+    where.push(`l.session = ANY (${value(arrayOf(filter.sessions))}::text[])`);
   if (filter.watches === true) {
     where.push("l.id IN (SELECT s.log FROM skein.schedule s WHERE s.tenant = $1 AND s.watches)");
   }

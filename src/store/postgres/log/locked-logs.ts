@@ -1,12 +1,12 @@
 /** Logs in PostgreSQL, visible or not, read under the lock of their heads. */
-import type { SessionId } from "../../../core/ids.ts";
+import type { LogId } from "../../../core/ids.ts";
 import type { LastRecord } from "../../judge.ts";
 import type { SqlRow, Statement } from "../connection/connection.ts";
 import { arrayOf } from "../connection/array-literal.ts";
 
 /** A log, visible or not. */
 export interface LockedLog extends SqlRow {
-  readonly session: SessionId;
+  readonly session: LogId;
   readonly log: number;
   readonly state: number;
   readonly copy: boolean;
@@ -34,9 +34,9 @@ FROM skein.heads h JOIN skein.logs l ON l.id = h.log WHERE h.tenant = $1 AND h.s
 export async function linesOf(
   statement: Statement,
   tenant: number,
-  sessions: readonly SessionId[],
+  sessions: readonly LogId[],
   to: keyof typeof locks,
-): Promise<ReadonlyMap<SessionId, LockedLog>> {
+): Promise<ReadonlyMap<LogId, LockedLog>> {
   const where = [tenant, arrayOf(sessions)];
   const [, rows] = await Promise.all([statement(locks[to], where), statement<LockedLog>(look, where)]);
   return new Map(rows.map((row) => [row.session, row]));

@@ -119,7 +119,7 @@ WITH seen AS (
   CROSS JOIN ${endOf}
   WHERE h.tenant = $1 AND h.log = g.log RETURNING h.log, h.at, g.fresh
 )
-UPDATE skein.logs l SET listed = true, active_at = seen.at, put_at = NULL,
+UPDATE skein.logs l SET listed = left(l.session, 4) <> 'prj_', active_at = seen.at, put_at = NULL,
   origin = CASE WHEN seen.fresh THEN skein.origin_of(l.id) ELSE l.origin END,
   opened_at = CASE WHEN seen.fresh
     THEN coalesce((SELECT p.at FROM skein.point(l.id, l.fork_seq + 1) p), l.opened_at) ELSE l.opened_at END

@@ -3,7 +3,7 @@
  * statements for any number of them.
  */
 import { SkeinError } from "../../../core/error.ts";
-import type { SessionId } from "../../../core/ids.ts";
+import type { ProjectId, SessionId } from "../../../core/ids.ts";
 import { checkNext, notReceived, otherRecord, usedKey, type LastRecord } from "../../judge.ts";
 import type { ReceivedRecord, Store } from "../../port.ts";
 import { referBlobs } from "../blob.ts";
@@ -17,7 +17,7 @@ import { isUnique } from "../connection/errors.ts";
 
 /** One call. */
 interface RecordInput {
-  readonly session: SessionId;
+  readonly session: SessionId | ProjectId;
   readonly records: readonly ReceivedRecord[];
 }
 

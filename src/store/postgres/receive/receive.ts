@@ -3,7 +3,7 @@
  * beyond the visible part of an existing one; finishing then changes only a few rows (finish.ts).
  */
 import { genesisHash } from "../../../core/chain.ts";
-import type { SessionId } from "../../../core/ids.ts";
+import type { LogId, SessionId } from "../../../core/ids.ts";
 import { depthFlaw, missingOrigin, presenceOf, type LastRecord } from "../../judge.ts";
 import type { ReceivedLog, Reception, Store } from "../../port.ts";
 import { newNumbers } from "../log/append-judged.ts";
@@ -102,7 +102,7 @@ async function receive(driver: Driver, statement: Statement, reception: Receptio
   const others = [parent?.session ?? [], base ?? []].flat();
   const [own, around] = await Promise.all([
     linesOf(statement, tenant, [session], "write"),
-    others.length === 0 ? new Map<SessionId, LockedLog>() : linesOf(statement, tenant, others, "keep"),
+    others.length === 0 ? new Map<LogId, LockedLog>() : linesOf(statement, tenant, others, "keep"),
   ]);
   return receiveAt(driver, statement, reception, { line: own.get(session), around });
 }
@@ -143,10 +143,7 @@ async function begin(
   driver: Driver,
   statement: Statement,
   { session, parent, base }: Reception,
-  {
-    line,
-    around,
-  }: { readonly line: LockedLog | undefined; readonly around: ReadonlyMap<SessionId, LockedLog> },
+  { line, around }: { readonly line: LockedLog | undefined; readonly around: ReadonlyMap<LogId, LockedLog> },
 ): Promise<LastRecord> {
   const { tenant, database } = driver;
   const from = base === null ? undefined : around.get(base);
@@ -190,7 +187,7 @@ async function numberOf(
   { tenant, database }: Driver,
   statement: Statement,
   session: SessionId,
-  around: ReadonlyMap<SessionId, LockedLog>,
+  around: ReadonlyMap<LogId, LockedLog>,
 ): Promise<number> {
   const known = around.get(session);
   if (known !== undefined) return known.log;
@@ -209,7 +206,7 @@ SELECT (
 ) AS shared, EXISTS (SELECT 1 FROM skein.logs WHERE parent = $1 OR base = $1) AS named`;
 
 /** One step; false if nothing of it is left. */
-async function discardSome(driver: Driver, statement: Statement, session: SessionId): Promise<boolean> {
+async function discardSome(driver: Driver, statement: Statement, session: LogId): Promise<boolean> {
   const { tenant } = driver;
   const line = (await linesOf(statement, tenant, [session], "remove")).get(session);
   if (line === undefined || (line.state !== state.receiving && line.put_seq === null)) return false;

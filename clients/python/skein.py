@@ -808,9 +808,14 @@ class PlanTicket(_PlanTicket, total=False):
     done: Literal[True]
 
 
-class Plan(TypedDict):
+class _Plan(TypedDict):
     name: str
     tickets: Sequence[PlanTicket]
+
+
+class Plan(_Plan, total=False):
+    project: str
+    agent: str
 
 
 class TicketRow(TypedDict):
@@ -940,6 +945,78 @@ class ProjectView(TypedDict):
     holds: List[str]
     items: List[ProjectViewItem]
     journal: List[ProjectViewJournal]
+
+
+class ProjectPlanTicketAccept(TypedDict):
+    kind: str
+    name: str
+
+
+class ProjectPlanTicket(TypedDict):
+    ticket: str
+    title: Optional[str]
+    text: str
+    after: List[str]
+    agent: Optional[str]
+    budget: Optional[Dict[str, Any]]
+    labels: Dict[str, str]
+    accept: List[ProjectPlanTicketAccept]
+    seq: int
+    at: int
+    proposedBy: Optional[str]
+    status: Literal["waiting", "ready", "running", "done", "failed", "skipped"]
+    why: Optional[str]
+    session: Optional[str]
+    attempt: int
+
+
+class ProjectPlanProposed(TypedDict):
+    ticket: str
+    title: Optional[str]
+    text: str
+    after: List[str]
+    agent: Optional[str]
+    budget: Optional[Dict[str, Any]]
+    labels: Dict[str, str]
+    accept: List[ProjectPlanTicketAccept]
+    seq: int
+    at: int
+    proposedBy: Optional[str]
+
+
+class ProjectPlan(TypedDict):
+    project: str
+    name: str
+    rule: Literal["extend", "approve", "trust"]
+    agent: Optional[str]
+    agents: List[str]
+    tickets: List[ProjectPlanTicket]
+    proposed: List[ProjectPlanProposed]
+    seq: int
+
+
+class _TicketSpec(TypedDict):
+    # a short name, unique in the plan, such as login
+    id: str
+    # the task in a line
+    title: str
+
+
+class TicketSpec(_TicketSpec, total=False):
+    # the task in full
+    text: str
+    # ids of tickets that must be done before
+    after: Sequence[str]
+    # the agent, as name or name@version
+    agent: str
+    # labels of its session
+    labels: Mapping[str, str]
+    # the limits of its session
+    budget: Budget
+    # what must pass before it is done
+    accept: Sequence[Union[str, Union[CommandOpenAccept, FileOpenAccept, ReviewOpenAccept, PersonOpenAccept]]]
+    # checked off: nothing runs for it
+    done: bool
 
 
 class ProjectLineage(TypedDict):
@@ -1852,6 +1929,25 @@ _OPERATIONS: Dict[str, _Operation] = {
         takes="json",
     ),
     "engine.archiveProject": _Operation("POST", "/v1/archive-project",
+        takes="json",
+    ),
+    "engine.plan": _Operation("GET", "/v1/plan",
+        takes="query",
+        forms={"project": "text"},
+    ),
+    "engine.planTickets": _Operation("POST", "/v1/plan-tickets",
+        takes="json",
+    ),
+    "engine.acceptTickets": _Operation("POST", "/v1/accept-tickets",
+        takes="json",
+    ),
+    "engine.rejectTickets": _Operation("POST", "/v1/reject-tickets",
+        takes="json",
+    ),
+    "engine.markTicket": _Operation("POST", "/v1/mark-ticket",
+        takes="json",
+    ),
+    "engine.configureProject": _Operation("POST", "/v1/configure-project",
         takes="json",
     ),
     "engine.projectLineage": _Operation("GET", "/v1/project-lineage",
@@ -3727,7 +3823,7 @@ class Client(_ClientBase):
 
     def run_tickets(
         self,
-        plan: Plan,
+        plan: Union[Plan, str],
         *,
         agent: Optional[str] = None,
         model: Optional[str] = None,
@@ -3743,7 +3839,9 @@ class Client(_ClientBase):
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> List[TicketRow]:
-        """Runs a plan: one session for each ticket, each started when its dependencies are done."""
+        """Runs a plan, or that of a project: one session for each ticket, each started when its
+        dependencies are done.
+        """
         return cast("List[TicketRow]", self._call(
             "engine.runTickets",
             {
@@ -3766,7 +3864,7 @@ class Client(_ClientBase):
 
     def tickets(
         self,
-        plan: Plan,
+        plan: Union[Plan, str],
         *,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
@@ -4033,6 +4131,147 @@ class Client(_ClientBase):
             "engine.archiveProject",
             {
                 "project": project,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    def plan(
+        self,
+        project: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> ProjectPlan:
+        """The tickets of a project and how far they are, and what its sessions propose for the plan."""
+        return cast("ProjectPlan", self._call(
+            "engine.plan",
+            {
+                "project": project,
+            },
+            timeout=timeout,
+        ))
+
+    def plan_tickets(
+        self,
+        project: str,
+        *,
+        tickets: Optional[Sequence[TicketSpec]] = None,
+        remove: Optional[Sequence[str]] = None,
+        replace: Optional[bool] = None,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectPlan:
+        """Adds tickets to the plan of a project, changes those of the same id, and removes others. A
+        started ticket keeps the text and the checks that it started with. No agent, tool or session can
+        do this.
+        """
+        return cast("ProjectPlan", self._call(
+            "engine.planTickets",
+            {
+                "project": project,
+                "tickets": tickets,
+                "remove": remove,
+                "replace": replace,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    def accept_tickets(
+        self,
+        project: str,
+        tickets: Sequence[str],
+        *,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectPlan:
+        """Accepts tickets, or changes of tickets, that sessions propose: they are in the plan, with the
+        checks that were proposed.
+        """
+        return cast("ProjectPlan", self._call(
+            "engine.acceptTickets",
+            {
+                "project": project,
+                "tickets": tickets,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    def reject_tickets(
+        self,
+        project: str,
+        tickets: Sequence[str],
+        *,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectPlan:
+        """Rejects tickets, or changes of tickets, that sessions propose."""
+        return cast("ProjectPlan", self._call(
+            "engine.rejectTickets",
+            {
+                "project": project,
+                "tickets": tickets,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    def mark_ticket(
+        self,
+        project: str,
+        *,
+        ticket: str,
+        session: Optional[str] = None,
+        attempt: Optional[int] = None,
+        outcome: Optional[Literal["done", "failed"]] = None,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectPlan:
+        """Records that a session of the project works on a ticket, or how the ticket ended. Running the
+        plan does it.
+        """
+        return cast("ProjectPlan", self._call(
+            "engine.markTicket",
+            {
+                "project": project,
+                "ticket": ticket,
+                "session": session,
+                "attempt": attempt,
+                "outcome": outcome,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    def configure_project(
+        self,
+        project: str,
+        *,
+        plan: Optional[Literal["extend", "approve", "trust"]] = None,
+        agent: Optional[str] = None,
+        agents: Optional[Sequence[str]] = None,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectPlan:
+        """Sets what becomes of tickets that sessions propose, the agent of sessions that name none, and
+        the agents that may work on the project.
+        """
+        return cast("ProjectPlan", self._call(
+            "engine.configureProject",
+            {
+                "project": project,
+                "plan": plan,
+                "agent": agent,
+                "agents": agents,
                 "reason": reason,
             },
             idempotency_key=idempotency_key,
@@ -6905,7 +7144,7 @@ class AsyncClient(_AsyncClientBase):
 
     async def run_tickets(
         self,
-        plan: Plan,
+        plan: Union[Plan, str],
         *,
         agent: Optional[str] = None,
         model: Optional[str] = None,
@@ -6921,7 +7160,9 @@ class AsyncClient(_AsyncClientBase):
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> List[TicketRow]:
-        """Runs a plan: one session for each ticket, each started when its dependencies are done."""
+        """Runs a plan, or that of a project: one session for each ticket, each started when its
+        dependencies are done.
+        """
         return cast("List[TicketRow]", await self._call(
             "engine.runTickets",
             {
@@ -6944,7 +7185,7 @@ class AsyncClient(_AsyncClientBase):
 
     async def tickets(
         self,
-        plan: Plan,
+        plan: Union[Plan, str],
         *,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
@@ -7211,6 +7452,147 @@ class AsyncClient(_AsyncClientBase):
             "engine.archiveProject",
             {
                 "project": project,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    async def plan(
+        self,
+        project: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> ProjectPlan:
+        """The tickets of a project and how far they are, and what its sessions propose for the plan."""
+        return cast("ProjectPlan", await self._call(
+            "engine.plan",
+            {
+                "project": project,
+            },
+            timeout=timeout,
+        ))
+
+    async def plan_tickets(
+        self,
+        project: str,
+        *,
+        tickets: Optional[Sequence[TicketSpec]] = None,
+        remove: Optional[Sequence[str]] = None,
+        replace: Optional[bool] = None,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectPlan:
+        """Adds tickets to the plan of a project, changes those of the same id, and removes others. A
+        started ticket keeps the text and the checks that it started with. No agent, tool or session can
+        do this.
+        """
+        return cast("ProjectPlan", await self._call(
+            "engine.planTickets",
+            {
+                "project": project,
+                "tickets": tickets,
+                "remove": remove,
+                "replace": replace,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    async def accept_tickets(
+        self,
+        project: str,
+        tickets: Sequence[str],
+        *,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectPlan:
+        """Accepts tickets, or changes of tickets, that sessions propose: they are in the plan, with the
+        checks that were proposed.
+        """
+        return cast("ProjectPlan", await self._call(
+            "engine.acceptTickets",
+            {
+                "project": project,
+                "tickets": tickets,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    async def reject_tickets(
+        self,
+        project: str,
+        tickets: Sequence[str],
+        *,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectPlan:
+        """Rejects tickets, or changes of tickets, that sessions propose."""
+        return cast("ProjectPlan", await self._call(
+            "engine.rejectTickets",
+            {
+                "project": project,
+                "tickets": tickets,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    async def mark_ticket(
+        self,
+        project: str,
+        *,
+        ticket: str,
+        session: Optional[str] = None,
+        attempt: Optional[int] = None,
+        outcome: Optional[Literal["done", "failed"]] = None,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectPlan:
+        """Records that a session of the project works on a ticket, or how the ticket ended. Running the
+        plan does it.
+        """
+        return cast("ProjectPlan", await self._call(
+            "engine.markTicket",
+            {
+                "project": project,
+                "ticket": ticket,
+                "session": session,
+                "attempt": attempt,
+                "outcome": outcome,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    async def configure_project(
+        self,
+        project: str,
+        *,
+        plan: Optional[Literal["extend", "approve", "trust"]] = None,
+        agent: Optional[str] = None,
+        agents: Optional[Sequence[str]] = None,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectPlan:
+        """Sets what becomes of tickets that sessions propose, the agent of sessions that name none, and
+        the agents that may work on the project.
+        """
+        return cast("ProjectPlan", await self._call(
+            "engine.configureProject",
+            {
+                "project": project,
+                "plan": plan,
+                "agent": agent,
+                "agents": agents,
                 "reason": reason,
             },
             idempotency_key=idempotency_key,

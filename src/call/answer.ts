@@ -1,7 +1,9 @@
 /** Results: loose, so that an older client reads what a newer server adds. */
 import { Count, Json, Millis, Seq, Sha256 } from "../core/schema.ts";
 import * as z from "zod";
+import { planRules } from "../core/project/plan.ts";
 import { projectOutcomes, projectStatuses } from "../core/project/project.ts";
+import { plannedStatuses } from "../core/project/ticket-status.ts";
 import { once } from "../core/cache.ts";
 import { statuses } from "../core/session/lifecycle.ts";
 
@@ -324,6 +326,41 @@ export const ProjectView = once(() =>
         z.looseObject({ seq: Seq, at: Millis, actor: Text, session: MaybeText, text: MaybeText }),
       ),
     }),
+);
+const ProjectTicket = once(() =>
+  z.looseObject({
+    ticket: Text,
+    title: MaybeText,
+    text: Text,
+    after: z.array(Text),
+    agent: MaybeText,
+    budget: z.looseObject({}).nullable(),
+    labels: z.record(z.string(), Text),
+    accept: z.array(z.looseObject({ kind: Text, name: Text })),
+    seq: Seq,
+    at: Millis,
+    proposedBy: SessionId.nullable(),
+  }),
+);
+/** The plan of a project. */
+export const ProjectPlan = once(() =>
+  z.looseObject({
+    project: ProjectId,
+    name: Text,
+    rule: z.enum(planRules),
+    agent: MaybeText,
+    agents: z.array(Text),
+    tickets: z.array(
+      ProjectTicket().extend({
+        status: z.enum(plannedStatuses),
+        why: MaybeText,
+        session: SessionId.nullable(),
+        attempt: Count,
+      }),
+    ),
+    proposed: z.array(ProjectTicket()),
+    seq: Seq,
+  }),
 );
 export const PolicyEntry = once(() =>
   z.looseObject({

@@ -1,5 +1,6 @@
 /** Calls of an engine on projects: work that is longer than one session. */
 import * as z from "zod";
+import { planRules } from "../core/project/plan.ts";
 import { projectOutcomes, projectStatuses } from "../core/project/project.ts";
 import { limit } from "../core/limit.ts";
 import * as answer from "./answer.ts";
@@ -10,6 +11,13 @@ const { because, reason } = field;
 const project = field.SessionName.describe("the project's id, or a unique suffix of it");
 const kind = field.ItemKind.describe("the kind of item");
 const key = field.Key.describe("the item's key");
+const ticket = z.string().min(1).max(limit.ticketIdCharsMax).describe("the ticket's id");
+const tickets = z
+  .array(z.string().min(1).max(limit.ticketIdCharsMax))
+  .min(1)
+  .max(limit.ticketsMax)
+  .describe("the ids of proposed tickets");
+const ticketFlag = { name: "ticket", type: "list", value: "TICKET" } as const;
 const group = "Projects";
 
 export const engineProjects = {
@@ -52,12 +60,16 @@ export const engineProjects = {
           "objective, instructions, constraints and items; its forks, children and successors belong to " +
           "the project too. Items recorded later reach open sessions at their next turn.",
         "A project's cost is that of its sessions: skein cost --project ID.",
+        "A plan is a list of tickets, as skein tickets takes it. Sessions of the project extend it with " +
+          "the tool plan; project set --plan says which of their tickets wait for you.",
       ],
       examples: [
         'skein project open "Move the shop to the new provider" --name payments  # prints its id',
         "skein project  # all projects, the most recently active first",
         'skein project record 7f3k2m decision provider acme --because "cheapest"  # sessions start with it',
         'skein project note 7f3k2m "The sandbox account works."  # into the journal',
+        "skein project plan 7f3k2m --file plan.md  # its tickets; then: skein tickets run --project 7f3k2m",
+        "skein project accept 7f3k2m --ticket api  # a ticket that a session proposed",
         "skein project show 7f3k2m  # what it knows, and who works on it",
         "skein project close 7f3k2m --outcome completed  # its sessions continue",
       ],
@@ -140,5 +152,116 @@ export const engineProjects = {
     params: () => ({ project, reason }),
     answer: answer.ProjectSummary,
     verb: { name: "project archive" },
+  }),
+  "engine.plan": read("engine", "plan", {
+    title: "Show the plan of a project",
+    words: "tickets board proposals",
+    summary: "The tickets of a project and how far they are, and what its sessions propose for the plan.",
+    args: ["project"],
+    params: () => ({ project }),
+    answer: answer.ProjectPlan,
+    verb: { name: "project plan" },
+  }),
+  "engine.planTickets": change("engine", "planTickets", {
+    title: "Plan tickets of a project",
+    words: "plan tickets",
+    scope: "operate",
+    summary:
+      "Adds tickets to the plan of a project, changes those of the same id, and removes others. A started " +
+      "ticket keeps the text and the checks that it started with. No agent, tool or session can do this.",
+    args: ["project"],
+    params: () => ({
+      project,
+      tickets: z
+        .array(field.TicketSpec())
+        .max(limit.ticketsMax)
+        .describe("the tickets to add or change")
+        .exactOptional(),
+      remove: z
+        .array(ticket)
+        .max(limit.ticketsMax)
+        .describe("ids of tickets that leave the plan")
+        .exactOptional(),
+      replace: z.boolean().describe("removes all tickets that are not given").exactOptional(),
+      reason,
+    }),
+    answer: answer.ProjectPlan,
+  }),
+  "engine.acceptTickets": change("engine", "acceptTickets", {
+    title: "Accept proposed tickets",
+    words: "plan approve",
+    scope: "operate",
+    summary:
+      "Accepts tickets, or changes of tickets, that sessions propose: they are in the plan, with the " +
+      "checks that were proposed.",
+    args: ["project", "tickets"],
+    params: () => ({ project, tickets }),
+    answer: answer.ProjectPlan,
+    verb: { name: "project accept", args: ["project"], flags: { tickets: ticketFlag } },
+  }),
+  "engine.rejectTickets": change("engine", "rejectTickets", {
+    title: "Reject proposed tickets",
+    words: "plan deny",
+    scope: "operate",
+    summary: "Rejects tickets, or changes of tickets, that sessions propose.",
+    args: ["project", "tickets"],
+    params: () => ({ project, tickets, reason }),
+    answer: answer.ProjectPlan,
+    verb: { name: "project reject", args: ["project"], flags: { tickets: ticketFlag } },
+  }),
+  "engine.markTicket": change("engine", "markTicket", {
+    title: "Mark a ticket",
+    words: "plan done",
+    scope: "operate",
+    summary:
+      "Records that a session of the project works on a ticket, or how the ticket ended. Running the plan " +
+      "does it.",
+    args: ["project"],
+    params: () => ({
+      project,
+      ticket,
+      session: z
+        .string()
+        .regex(/^ses_[0-9a-z]{26}$/)
+        .describe("the session that works on it")
+        .exactOptional(),
+      attempt: z.int().min(1).describe("how often it was started").exactOptional(),
+      outcome: z.enum(["done", "failed"]).describe("how it ended").exactOptional(),
+      reason,
+    }),
+    answer: answer.ProjectPlan,
+    verb: { name: "project ticket", args: ["project", "ticket"], flags: { outcome: "result" } },
+  }),
+  "engine.configureProject": change("engine", "configureProject", {
+    title: "Configure a project",
+    words: "settings agents rule",
+    scope: "operate",
+    summary:
+      "Sets what becomes of tickets that sessions propose, the agent of sessions that name none, and the " +
+      "agents that may work on the project.",
+    args: ["project"],
+    params: () => ({
+      project,
+      plan: z
+        .enum(planRules)
+        .describe(
+          "proposed tickets: extend takes those without checks into the plan, approve takes none, trust " +
+            "takes all; a person accepts the rest",
+        )
+        .exactOptional(),
+      agent: z
+        .string()
+        .max(limit.keyCharsMax)
+        .describe("the agent of sessions that name none; empty: none")
+        .exactOptional(),
+      agents: z
+        .array(z.string().max(limit.keyCharsMax))
+        .max(limit.projectAgentsMax)
+        .describe("the agents that may work on it; empty: all")
+        .exactOptional(),
+      reason,
+    }),
+    answer: answer.ProjectPlan,
+    verb: { name: "project set", flags: { agents: { name: "agents", type: "list", value: "AGENT" } } },
   }),
 };

@@ -1,6 +1,7 @@
 /** Calls of an engine on the workspace: agents, memory, policies, templates, tickets. */
 import * as z from "zod";
 import { AgentDefinition } from "../core/workspace/agent.ts";
+import { once } from "../core/cache.ts";
 import { limit } from "../core/limit.ts";
 import { Policy } from "../core/govern/policy.ts";
 import * as answer from "./answer.ts";
@@ -14,6 +15,8 @@ const owner = z.string().max(100).describe("the agent or user whose memory it is
 const kind = field.ItemKind.describe("the kind of item");
 const key = field.Key.describe("the item's key");
 const group = "The whole store";
+
+const PlanOrProject = once(() => z.union([field.Plan(), field.SessionName]));
 
 export const engineWorkspace = {
   "engine.addAgent": change("engine", "addAgent", {
@@ -271,11 +274,13 @@ export const engineWorkspace = {
   "engine.runTickets": change("engine", "runTickets", {
     title: "Run the tickets of a plan",
     local: { signal: "client", tell: "client", note: "client" },
-    summary: "Runs a plan: one session for each ticket, each started when its dependencies are done.",
+    summary:
+      "Runs a plan, or that of a project: one session for each ticket, each started when its " +
+      "dependencies are done.",
     scope: "operate",
     args: ["plan"],
     params: () => ({
-      plan: field.Plan().describe("the plan, from parsePlan"),
+      plan: PlanOrProject().describe("the plan, from parsePlan, or the id of a project"),
       agent: field.AgentName.describe("the agent of tickets that name none").exactOptional(),
       model: field.ModelName.describe("the model of all sessions").exactOptional(),
       parallel: z
@@ -304,7 +309,9 @@ export const engineWorkspace = {
     summary: "The status of a plan's tickets. Changes nothing.",
     scope: "read",
     args: ["plan"],
-    params: () => ({ plan: field.Plan().describe("the plan, from parsePlan") }),
+    params: () => ({
+      plan: PlanOrProject().describe("the plan, from parsePlan, or the id of a project"),
+    }),
     answer: () => z.array(answer.TicketRow()),
   }),
 };

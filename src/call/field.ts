@@ -280,11 +280,36 @@ const Ticket = once(() =>
   }),
 );
 
+/** A ticket for the plan of a project. */
+export const TicketSpec = once(() =>
+  z.strictObject({
+    id: z
+      .string()
+      .min(1)
+      .max(limit.ticketIdCharsMax)
+      .describe("a short name, unique in the plan, such as login"),
+    title: z.string().min(1).max(limit.ticketTitleCharsMax).describe("the task in a line"),
+    text: Instructions.describe("the task in full").exactOptional(),
+    after: z
+      .array(z.string())
+      .max(limit.ticketAfterMax)
+      .describe("ids of tickets that must be done before")
+      .exactOptional(),
+    agent: z.string().max(limit.keyCharsMax).describe("the agent, as name or name@version").exactOptional(),
+    labels: Labels.describe("labels of its session").exactOptional(),
+    budget: Budget().describe("the limits of its session").exactOptional(),
+    accept: Checks().describe("what must pass before it is done").exactOptional(),
+    done: z.boolean().describe("checked off: nothing runs for it").exactOptional(),
+  }),
+);
+
 /** A plan from `parsePlan`. */
 export const Plan = once(() =>
   z.strictObject({
     name: z.string().min(1).max(limit.ticketIdCharsMax),
     tickets: z.array(Ticket()).min(1).max(limit.ticketsMax),
+    project: z.string().exactOptional(),
+    agent: z.string().exactOptional(),
   }),
 );
 

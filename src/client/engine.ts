@@ -48,9 +48,9 @@ export interface RemoteEngine extends Omit<Pick<Engine, keyof Engine>, LocalCall
   session(...given: Parameters<Engine["session"]>): Promise<RemoteSession>;
   fire(...given: Parameters<Engine["fire"]>): Promise<RemoteSession>;
   /** Runs a plan on the server, as `runPlan` of `skein/tickets` does in this process. */
-  runTickets(plan: Plan, options?: RunPlanOptions): Promise<readonly TicketRow[]>;
+  runTickets(plan: Plan | string, options?: RunPlanOptions): Promise<readonly TicketRow[]>;
   /** Lists the tickets of a plan with their status. */
-  tickets(plan: Plan): Promise<TicketRow[]>;
+  tickets(plan: Plan | string): Promise<TicketRow[]>;
   /** Finds the sessions of other tools on the server's machine. */
   findTranscripts(options?: FindTranscriptsOptions): Promise<TranscriptsFound>;
   /** The first messages of one of them. */

@@ -96,6 +96,9 @@ export const limit = {
   ticketsMax: 1_000,
   ticketIdCharsMax: 40,
   ticketTitleCharsMax: 500,
+  /** Tickets that a session proposes at once, and that it reads at once. */
+  ticketsProposedMax: 50,
+  ticketsReadMax: 50,
   /** Tickets that one ticket of a project waits for. */
   ticketAfterMax: 50,
   /** Agents that a project names. */

@@ -82,6 +82,18 @@ export type { OfferedTool } from "../runtime/turn/run-context.ts";
 export type { ProjectEventType } from "../core/catalog.ts";
 export type { ProjectId, SharedLogId } from "../core/ids.ts";
 export type { ProjectItemRef, ProjectOutcome, ProjectStatus } from "../core/project/project.ts";
+export type { PlanRule } from "../core/project/plan.ts";
+export type { TicketSpec } from "../core/project/ticket.ts";
+export type { PlannedStatus } from "../core/project/ticket-status.ts";
+export type { NamedCheck } from "../core/check/check.ts";
+export type {
+  ConfigureProjectOptions,
+  MarkTicketOptions,
+  PlannedTicketRow,
+  PlanTicketsOptions,
+  ProjectPlan,
+  ProjectTicket,
+} from "../runtime/project/plan.ts";
 export type {
   OpenProjectOptions,
   ProjectItem,

@@ -18,6 +18,10 @@ export interface Plan {
   /** The name in sessions and branches. */
   readonly name: string;
   readonly tickets: readonly Ticket[];
+  /** The project that keeps it; its sessions belong to it. */
+  readonly project?: string;
+  /** Of tickets that name none, unless the run names one. */
+  readonly agent?: string;
 }
 
 /** The origin of a plan's text. */

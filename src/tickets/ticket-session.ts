@@ -23,6 +23,8 @@ const world = realWorld();
 /** The options that all tickets of a run share. */
 export interface TicketRunSettings {
   readonly plan: string;
+  /** The project that keeps the plan. */
+  readonly project: string | undefined;
   readonly agent: string | undefined;
   readonly model: string | undefined;
   readonly budget: Budget | undefined;
@@ -50,7 +52,7 @@ export async function beginTicket(
     name: `${ticket.id}: ${ticket.title}`.slice(0, limit.nameCharsMax),
     ...(ticket.text === "" ? {} : { instructions: ticket.text }),
     constraints: constraintsOf(ticket, manner, worktree),
-    ...present({ agent, model: manner.model, budget, accept: ticket.accept }),
+    ...present({ agent, model: manner.model, budget, accept: ticket.accept, project: manner.project }),
     bind: bindingsOf(own, manner, worktree),
     // The work of its predecessors, and of an earlier attempt.
     handoffs: [...before, last].flatMap(({ session }) => session ?? []),

@@ -33,13 +33,16 @@ import {
   type TicketRow,
   type TicketTrouble,
 } from "./ticket-status.ts";
+import { isUnmarkable, markTickets, planFrom, planNow } from "./project-plan.ts";
 import { findingsOf, triesDefault, turnKey } from "./ticket-proof.ts";
 import type { Engine } from "../runtime/engine/engine.ts";
 import type { Session } from "../runtime/engine/session.ts";
+import type { ProjectPlan } from "../runtime/project/plan.ts";
 import { realWorld } from "../runtime/world.ts";
 import type { WorkerEvent } from "../runtime/worker/worker.ts";
 
 export { parsePlan } from "./plan.ts";
+export { projectPlan } from "./project-plan.ts";
 export type { Plan, PlanSource } from "./plan.ts";
 export type { Ticket } from "./plan-draft.ts";
 export type { TicketRow, TicketStatus } from "./ticket-status.ts";
@@ -86,17 +89,18 @@ const lookMs = 1_000;
 const restMs = 25;
 
 /**
- * Lists the tickets of a plan with their status. Changes nothing.
+ * Lists the tickets of a plan, or of a project, with their status. Changes nothing.
  *
  * @example
  *   for (const { ticket, status } of await listTickets(engine, plan)) console.log(ticket, status);
  */
-export async function listTickets(engine: Engine, plan: Plan): Promise<TicketRow[]> {
-  return (await standingsOf(engine, checkPlan(plan))).map(({ row }) => row);
+export async function listTickets(engine: Engine, plan: Plan | string): Promise<TicketRow[]> {
+  return (await standingsOf(engine, checkPlan(await planNow(engine, plan)))).map(({ row }) => row);
 }
 
 /**
- * Runs a plan until no ticket can advance, and returns the status of each.
+ * Runs a plan, or the plan of a project, until no ticket can advance, and returns the status of each. A
+ * project's plan may grow meanwhile: what sessions add to it runs too.
  *
  * @example
  *   const plan = parsePlan(await readFile("plan.md", "utf8"), { file: "plan.md" });
@@ -104,9 +108,10 @@ export async function listTickets(engine: Engine, plan: Plan): Promise<TicketRow
  */
 export async function runPlan(
   engine: Engine,
-  plan: Plan,
+  given: Plan | string,
   options: RunPlanOptions = {},
 ): Promise<readonly TicketRow[]> {
+  const plan = await planNow(engine, given);
   const manner = await mannerOf(engine, plan, options);
   if (options.dryRun === true) return listTickets(engine, plan);
   return new PlanRun(engine, plan, manner, options).run();
@@ -116,7 +121,7 @@ export async function runPlan(
 async function mannerOf(engine: Engine, plan: Plan, options: RunPlanOptions): Promise<TicketRunSettings> {
   checkOptions("tickets", options, [...known, "tries", "retry", "dryRun", "signal", "tell", "note"]);
   checkPlan(plan);
-  const { agent, model, parallel = 1, bind = [], budget, worktrees = false, base } = options;
+  const { agent = plan.agent, model, parallel = 1, bind = [], budget, worktrees = false, base } = options;
   const { commit, retry, dryRun, directory: where } = options;
   checkTexts("tickets", { agent, model, base, directory: where });
   checkFlags("tickets", { worktrees, commit, retry, dryRun });
@@ -152,7 +157,7 @@ async function mannerOf(engine: Engine, plan: Plan, options: RunPlanOptions): Pr
     await engine.model(model ?? (await agentNamed(engine, name))?.model);
   }
   const repository = worktrees ? await repositoryOf(world, directory, base) : null;
-  return { plan: plan.name, agent, model, budget, bind, directory, repository };
+  return { plan: plan.name, project: plan.project, agent, model, budget, bind, directory, repository };
 }
 
 async function folderAt(path: string): Promise<string> {
@@ -166,11 +171,11 @@ async function folderAt(path: string): Promise<string> {
 
 class PlanRun {
   readonly #engine: Engine;
-  readonly #plan: Plan;
+  #plan: Plan;
   readonly #manner: TicketRunSettings;
   readonly #options: RunPlanOptions;
   readonly #parallel: number;
-  readonly #tickets: ReadonlyMap<string, Ticket>;
+  #tickets: ReadonlyMap<string, Ticket>;
   readonly #troubles = new Map<string, TicketTrouble>();
   readonly #proved = new Set<string>();
   readonly #known: PlanKnowledge;
@@ -187,6 +192,8 @@ class PlanRun {
   /** Sessions with a worktree in place. */
   readonly #placed = new Set<SessionId>();
   #going: readonly SessionId[] = [];
+  /** Said once: the project takes no marks. */
+  #unmarked = false;
 
   constructor(engine: Engine, plan: Plan, manner: TicketRunSettings, options: RunPlanOptions) {
     this.#engine = engine;
@@ -236,6 +243,7 @@ class PlanRun {
   }
 
   async #look(): Promise<readonly TicketStanding[]> {
+    const project = await this.#renew();
     let found = await standingsOf(this.#engine, this.#plan, this.#known);
     if (await this.#place(found)) found = await standingsOf(this.#engine, this.#plan, this.#known);
     const standings = found.map((one) => {
@@ -245,8 +253,29 @@ class PlanRun {
     this.#going = standings.flatMap(({ row }) =>
       row.status === "running" && row.session !== null ? [row.session] : [],
     );
-    this.#options.tell?.(standings.map(({ row }) => row));
+    const rows = standings.map(({ row }) => row);
+    this.#options.tell?.(rows);
+    if (project !== null) await this.#mark(project, rows);
     return standings;
+  }
+
+  /** The plan of a project as it is now. Null for one from a file. */
+  async #renew(): Promise<ProjectPlan | null> {
+    if (this.#plan.project === undefined) return null;
+    const now = await this.#engine.plan(this.#plan.project);
+    this.#plan = checkPlan(planFrom(now));
+    this.#tickets = new Map(this.#plan.tickets.map((ticket) => [ticket.id, ticket]));
+    return now;
+  }
+
+  async #mark(project: ProjectPlan, rows: readonly TicketRow[]): Promise<void> {
+    try {
+      await markTickets(this.#engine, project, rows);
+    } catch (error) {
+      if (!isUnmarkable(error)) throw error;
+      if (!this.#unmarked) this.#options.note?.(`the project is not told of its tickets: ${error.message}`);
+      this.#unmarked = true;
+    }
   }
 
   /** Restores the worktrees of sessions about to run. True if one cannot be restored. */

@@ -6,6 +6,7 @@ import * as z from "zod";
 import { limit } from "../core/limit.ts";
 import { isStorableUsd, storableUsdHint } from "../core/text/money.ts";
 import { memoryScopes } from "../core/memory/name.ts";
+import { idHint, isTicketId } from "../core/project/ticket.ts";
 import { defineSessionTool } from "./define.ts";
 import type { SessionTool } from "./port.ts";
 
@@ -252,6 +253,51 @@ const open = defineSessionTool({
   act: (input) => ({ act: "open", ...present(input) }),
 });
 
+const plan = defineSessionTool({
+  name: "plan",
+  description:
+    "The plan of the project that this session belongs to. Without tickets: what is planned, how far it " +
+    "is, and what is proposed. With tickets: propose pieces of work for other sessions, or a change of a " +
+    "planned ticket that has not started. A person may have to accept them. Say in accept how each is " +
+    "proven done; you cannot change the ticket that you work on, nor the checks of any that is planned.",
+  input: z.strictObject({
+    tickets: z
+      .array(
+        z.strictObject({
+          id: z
+            .string()
+            .refine(isTicketId, { message: idHint })
+            .describe("A short name, unique in the plan, such as login"),
+          title: z.string().min(1).max(limit.ticketTitleCharsMax).describe("The task in a line"),
+          text: z
+            .string()
+            .max(limit.objectiveCharsMax)
+            .optional()
+            .describe("The task in full: its session knows nothing else of this one"),
+          after: z
+            .array(z.string().min(1).max(limit.ticketIdCharsMax))
+            .max(limit.ticketAfterMax)
+            .optional()
+            .describe("Ids of tickets that must be done before"),
+          agent: z.string().min(1).max(limit.keyCharsMax).optional().describe("The agent that is to do it"),
+          accept: z
+            .array(z.string().min(1).max(limit.acceptCharsMax))
+            .max(limit.acceptsMax)
+            .optional()
+            .describe('What must pass before it is done, such as "command: npm test" or "file: docs/api.md"'),
+        }),
+      )
+      .min(1)
+      .max(limit.ticketsProposedMax)
+      .optional(),
+    page: z.int().positive().optional().describe("Of the plan, from 1; as readOn says"),
+  }),
+  act: ({ tickets, page }) => ({
+    act: "plan",
+    ...present({ page, tickets: tickets?.map((ticket) => present(ticket)) }),
+  }),
+});
+
 const sleep = defineSessionTool({
   name: "sleep",
   description:
@@ -296,5 +342,6 @@ export const sessionTools: readonly SessionTool[] = [
   send,
   fork,
   open,
+  plan,
   sleep,
 ];

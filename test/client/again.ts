@@ -173,6 +173,12 @@ export const table: Readonly<Record<string, Row>> = {
   }),
   "workspace/item-kinds.test.ts": all,
   "project/live-items.test.ts": driven,
+  "project/plan.test.ts": but({
+    "a mistake in a plan is reported, and nothing is written": worded,
+    "a hostile session gets no check of its ticket changed, by itself or by a fork":
+      "acts as another actor in its process",
+    "a plan is set, extended, shortened, and is in the log alone": "opens the place once more",
+  }),
   "project/projects.test.ts": but({
     "a wrong id, an unknown project and a wrong option are refused by name": worded,
     "changes of several engines at once are all written, each once": "acts as another actor in its process",

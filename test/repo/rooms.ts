@@ -68,6 +68,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       message: "a session tool sends messages",
       context: "a step sends a context",
       branch: "a session tool opens and forks children",
+      project: "a session tool proposes tickets for the plan of its project",
     },
   },
   check: {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { operationIds, operationOf, type OperationId } from "../../src/call/operations.ts";
-import { use } from "../runtime/turn/scripted.ts";
+import { use, type Line } from "../runtime/turn/scripted.ts";
 import { saveApproval } from "./saved-approval.ts";
 import { claudeText, makeTranscriptHome, transcriptId } from "./transcript-home.ts";
 import { fine, frames, served, type Given } from "./served.ts";
@@ -48,12 +48,21 @@ function makeCaller(place: Caller["place"], folder: string): Caller {
   };
 }
 
+/** Proposes two tickets when it is asked to. */
+const proposing: Line = ({ parts }) => {
+  const tickets = ["one", "two"].map((id) => ({ id, title: `Do ${id}` }));
+  const last = parts.at(-1);
+  const isAsked =
+    last?.part === "message" && last.role === "user" && JSON.stringify(last).includes("Propose.");
+  return isAsked ? [use("plan", { tickets })] : "Done.";
+};
+
 test("every operation does its work over HTTP, and its answer is as the table says", async () => {
   using home = makeTranscriptHome();
   await using place = await served({
     otherStores: true,
     transcripts: home.transcripts,
-    lines: [[use("order", {})], "Done."],
+    lines: [[use("order", {})], proposing],
   });
   const folder = mkdtempSync(join(tmpdir(), "skein-test-"));
   const caller = makeCaller(place, folder);
@@ -200,7 +209,7 @@ async function living({ on, open, place }: Caller, id: string): Promise<string> 
 }
 
 /** A project and what it knows. */
-async function projects({ call }: Caller): Promise<void> {
+async function projects({ call, place }: Caller): Promise<void> {
   const given = { objective: "Move the shop", constraints: ["no downtime"] };
   const { project } = (await call("engine.openProject", { params: given })) as { project: string };
   await call("engine.projects", { params: { status: "open" } });
@@ -214,6 +223,17 @@ async function projects({ call }: Caller): Promise<void> {
   await call("engine.holdProject", { params: { project, name: "case" } });
   await call("engine.liftProject", { params: { project, name: "case" } });
   await call("engine.eraseProject", { params: { project, match: "Begun", dryRun: true } });
+  await call("engine.configureProject", { params: { project, plan: "approve", agents: [] } });
+  const ticket = { id: "api", title: "Serve it", accept: ["command: npm test"], budget: { usd: 1 } };
+  await call("engine.planTickets", { params: { project, tickets: [ticket], reason: "first" } });
+  const { id: session } = await place.engine.open({ objective: "Plan it", project });
+  await call("engine.markTicket", { params: { project, ticket: "api", session } });
+  await call("engine.markTicket", { params: { project, ticket: "api", session, outcome: "done" } });
+  await (await place.engine.session(session)).ask("Propose.").result;
+  await call("engine.acceptTickets", { params: { project, tickets: ["one"] } });
+  await call("engine.rejectTickets", { params: { project, tickets: ["two"], reason: "no" } });
+  const { tickets } = (await call("engine.plan", { params: { project } })) as { tickets: unknown[] };
+  assert.equal(tickets.length, 2);
   await call("engine.closeProject", { params: { project, outcome: "completed" } });
   await call("engine.archiveProject", { params: { project } });
   await call("engine.reopenProject", { params: { project, reason: "more" } });

@@ -24,6 +24,8 @@ const given: readonly [string, object, object][] = [
   ["send", { to: "ses_x", text: "hello", topic: "rates" }, {}],
   ["fork", { objective: "What if?", budget: { usd: 1 } }, {}],
   ["open", { objective: "Look it up", agent: "scout", budget: { steps: 3 }, wait: true }, {}],
+  ["plan", {}, {}],
+  ["plan", { tickets: [{ id: "api", title: "Serve it", after: ["db"], accept: ["file: a.txt"] }] }, {}],
   ["sleep", {}, {}],
 ];
 
@@ -63,6 +65,8 @@ test("the model gets an error for invalid requests", async () => {
     ["recall", { key: "a" }, /kind: requires key/],
     ["recall", { fromChar: 3 }, /fromChar: requires the fromSeq/],
     ["recall", { fromSeq: 0 }, /fromSeq/],
+    ["plan", { tickets: [] }, /tickets/],
+    ["plan", { tickets: [{ id: "a b", title: "A" }] }, /id: expected at most 40 letters/],
     ["send", { to: "ses_x" }, /text/],
     ["sleep", { until: "tomorrow" }, /until: expected an ISO 8601 time/],
     ["sleep", { until: "2026-12-01T09:00:00" }, /with a zone/],
@@ -87,6 +91,6 @@ test("the schemas say a type for everything, since not every provider takes one 
   for (const { name, input } of sessionTools) assert.deepEqual(untyped(input, name), []);
   assert.deepEqual(
     sessionTools.map(({ name }) => name),
-    ["record", "retract", "remember", "scratch", "recall", "lookup", "send", "fork", "open", "sleep"],
+    ["record", "retract", "remember", "scratch", "recall", "lookup", "send", "fork", "open", "plan", "sleep"],
   );
 });

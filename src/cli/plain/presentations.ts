@@ -12,6 +12,7 @@ import { erasePlain } from "./erase.ts";
 import { memoryActions, memoryPlain } from "./memory.ts";
 import { memoryQueuePlain } from "./memory-queue.ts";
 import { mergePlain } from "./merge.ts";
+import { projectPlanPlain } from "./project-plan.ts";
 import { projectPlain } from "./projects.ts";
 import { policyActions, policyPlain } from "./policy.ts";
 import { replayPlain } from "./replay.ts";
@@ -28,6 +29,7 @@ export const presentations: ReadonlyMap<OperationId, AnyPresentation> = new Map(
   ...memoryQueuePlain,
   ...policyPlain,
   ...projectPlain,
+  ...projectPlanPlain,
   ...sessionPlain,
   ...storePlain,
   answerPlain,

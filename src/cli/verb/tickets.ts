@@ -7,6 +7,7 @@ import type { Engine } from "../../runtime/engine/engine.ts";
 import {
   listTickets,
   parsePlan,
+  projectPlan,
   runPlan,
   type Plan,
   type RunPlanOptions,
@@ -47,6 +48,7 @@ const options = {
   "no-commit": { type: "flag", what: "leave uncommitted changes uncommitted" },
   directory: { type: "text", value: "PATH", what: "where they work; by default here" },
   bind: { type: "list", value: "KIND:PATH[:write]", what: "a further resource, such as shell" },
+  project: { type: "text", value: "PROJECT", what: "the plan of a project, in place of PLAN" },
   name: { type: "text", what: "the name of the plan; by default its own, or the file's" },
   retry: { type: "flag", what: "retry failed tickets, and resume those that an error suspended" },
   "dry-run": { type: "flag", what: "only show what would be done" },
@@ -56,14 +58,20 @@ const options = {
 export const tickets = verb({
   name: "tickets",
   line: "Run a plan: one session for each ticket, in the order of their dependencies.",
-  args: ["ACTION", "PLAN"],
-  usages: ["skein tickets run PLAN [options]", "skein tickets status PLAN"],
+  args: ["ACTION", "PLAN?"],
+  usages: [
+    "skein tickets run PLAN [options]",
+    "skein tickets run --project PROJECT [options]",
+    "skein tickets status PLAN",
+  ],
   options,
   about: [
     'PLAN is a file in Markdown, with a ticket for each heading ("## api: ' +
       'Build the API") or item ("- [ ] api: Build the API"), and its dependencies on a separate line ' +
       '("after: schema, login"); or JSON: [{"id", "title", "text", "after"}]. A dash reads it from ' +
       "standard input.",
+    "With --project the plan is that of a project (skein project plan), and its sessions belong to the " +
+      "project. What sessions add to the plan meanwhile runs too.",
     "Each session has the title as its objective, the text as its instructions, and the handoffs of " +
       "its dependencies; it knows nothing of the others. When its turn has ended, it writes a handoff " +
       "and is closed. A budget is that of each ticket.",
@@ -78,25 +86,49 @@ export const tickets = verb({
     "skein tickets run plan.md --agent coder --worktrees  # three at once",
     "skein tickets run plan.md --agent coder -w -p 5 --usd 2  # five, for $2 each at most",
     "skein tickets run plan.md --dry-run  # the tickets and their status; runs nothing",
+    "skein tickets run --project 7f3k2m --agent coder -w  # the plan that a project keeps",
     "skein tickets status plan.md --json  # for programs: one ticket a line",
   ],
   async run(call) {
     const action = oneOf("ACTION", call.args.ACTION, actions);
     checkAction("tickets", action, call.options, takes);
-    const plan = await readPlan(call.args.PLAN, call.options.name);
-    return action === "status" ? showStatus(call, plan) : runAll(call, plan);
+    const source = sourceOf(call.args.PLAN, call.options);
+    const plan =
+      source.project === undefined
+        ? await readPlan(source.file, call.options.name)
+        : await projectPlan(await call.engine(), source.project);
+    const here = {
+      ...call,
+      source: source.project === undefined ? source.file : `--project ${source.project}`,
+    };
+    return action === "status" ? showStatus(here, plan) : runAll(here, plan);
   },
 });
 
 const takes = {
   run: Object.keys(options) as (keyof typeof options)[],
-  status: ["name"],
+  status: ["name", "project"],
 } as const satisfies Record<(typeof actions)[number], readonly (keyof typeof options)[]>;
 
 type TicketsCall = Pick<VerbCall, "out" | "engine" | "place" | "untilStopped"> & {
   readonly options: OptionValues<typeof options>;
-  readonly args: { readonly PLAN: string };
+  /** The plan as the command line names it. */
+  readonly source: string;
 };
+
+/** A file, or a project. */
+function sourceOf(
+  file: string | undefined,
+  { project, name }: Pick<OptionValues<typeof options>, "project" | "name">,
+): { readonly file: string; readonly project?: never } | { readonly project: string } {
+  if (project === undefined && file !== undefined) return { file };
+  if (project !== undefined && file === undefined && name === undefined) return { project };
+  throw new SkeinError(
+    "invalid",
+    project === undefined ? "tickets: PLAN: missing" : "tickets: project: not allowed with PLAN or --name",
+    { hint: "skein tickets run plan.md, or skein tickets run --project ID" },
+  );
+}
 
 async function readPlan(path: string, name: string | undefined): Promise<Plan> {
   const isPiped = path === "-";
@@ -159,12 +191,12 @@ async function runAll(here: TicketsCall, plan: Plan): Promise<number> {
 }
 
 /** Notes agents that are only names, with their line in the plan. */
-async function noteAgents({ out, options, args }: TicketsCall, engine: Engine, plan: Plan): Promise<void> {
+async function noteAgents({ out, options, source }: TicketsCall, engine: Engine, plan: Plan): Promise<void> {
   const defined = new Set((await engine.agents()).map(({ name }) => name));
-  const file = args.PLAN === "-" ? "plan" : args.PLAN;
+  const file = source === "-" ? "plan" : source;
   const left = plan.tickets.filter(({ done }) => done !== true);
   const own = left.flatMap(({ agent, line }) =>
-    agent === undefined ? [] : [{ agent, at: `${file}:${line}: ` }],
+    agent === undefined ? [] : [{ agent, at: plan.project === undefined ? `${file}:${line}: ` : "" }],
   );
   const rest = left.some(({ agent }) => agent === undefined) ? options.agent : undefined;
   for (const { agent, at } of [...(rest === undefined ? [] : [{ agent: rest, at: "" }]), ...own]) {
@@ -189,6 +221,7 @@ async function summary({ out }: Pick<TicketsCall, "out">, rows: readonly TicketR
     for (const row of rows) await out.emit(row);
     return;
   }
+  if (rows.length === 0) return out.note("the project has no tickets: skein project plan ID --file plan.md");
   for (const line of ticketTable(rows, out)) await out.line(line);
   out.note(summed(rows));
   for (const { ticket, changed } of rows)
@@ -197,7 +230,7 @@ async function summary({ out }: Pick<TicketsCall, "out">, rows: readonly TicketR
 
 /** What to do about blocked or failed tickets. */
 async function tellMore(
-  { out, args }: TicketsCall,
+  { out, source }: TicketsCall,
   engine: Engine,
   rows: readonly TicketRow[],
 ): Promise<void> {
@@ -209,7 +242,7 @@ async function tellMore(
     const ways = wayOn(question, out.command).map((way) => way.split("; then: ")[0] ?? way);
     for (const line of [...questionLines(question, out.command), ...ways]) out.note(line);
   }
-  const again = `skein tickets run ${args.PLAN}`;
+  const again = `skein tickets run ${source}`;
   if (rows.some(({ status }) => status === "blocked")) out.note(`then run the plan again: ${again} …`);
   if (rows.some(({ status }) => status === "running" || status === "ready"))
     out.note(`to continue: ${again} …`);

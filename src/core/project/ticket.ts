@@ -1,6 +1,7 @@
 /** The rules for tickets that a file and a project share: ids, dependencies, what a ticket is defined by. */
 import * as z from "zod";
-import type { NamedCheck } from "../check/check.ts";
+import type { Budget } from "../budget/commands.ts";
+import type { AcceptCheck, NamedCheck } from "../check/check.ts";
 import { limit } from "../limit.ts";
 import type { Amounts } from "../state.ts";
 
@@ -12,7 +13,23 @@ export const isTicketId = (id: string): boolean => id.length <= limit.ticketIdCh
 
 export const TicketId = z.string().max(limit.ticketIdCharsMax).regex(idPattern, idHint);
 
-/** A ticket as it is planned or proposed. */
+/** A ticket as a caller gives it. */
+export interface TicketSpec {
+  readonly id: string;
+  readonly title: string;
+  readonly text?: string;
+  /** Ids of tickets that must be done before. */
+  readonly after?: readonly string[];
+  readonly agent?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly budget?: Budget;
+  /** What must pass before it is done: checks, or their texts. */
+  readonly accept?: readonly (AcceptCheck | string)[];
+  /** Checked off: nothing runs for it. */
+  readonly done?: boolean;
+}
+
+/** A ticket as it is planned or proposed: with the digest of its definition. */
 export interface TicketDraft {
   readonly id: string;
   readonly title: string;

@@ -14,6 +14,7 @@ export const sessionToolNames: readonly string[] = [
   "send",
   "fork",
   "open",
+  "plan",
   "sleep",
 ];
 

@@ -5,6 +5,7 @@
 import type { ItemKind, ItemStatus } from "../item/kind.ts";
 import type { Budget } from "../budget/commands.ts";
 import type { MemoryScope } from "../memory/name.ts";
+import type { TicketSpec } from "../project/ticket.ts";
 
 /** An action of a session tool. */
 export type SessionAct =
@@ -78,4 +79,6 @@ export type SessionAct =
       readonly budget?: Budget;
       readonly wait?: boolean;
     }
+  /** Proposes tickets for the plan of the project, or changes of its tickets; without any reads the plan. */
+  | { readonly act: "plan"; readonly tickets?: readonly TicketSpec[]; readonly page?: number }
   | { readonly act: "sleep"; readonly untilMs?: number; readonly forMs?: number; readonly reason?: string };

@@ -9,6 +9,12 @@ import type {
 } from "../govern/project-govern.ts";
 import type { ProjectLineage } from "../project/project-lineage.ts";
 import type {
+  ConfigureProjectOptions,
+  MarkTicketOptions,
+  PlanTicketsOptions,
+  ProjectPlan,
+} from "../project/plan.ts";
+import type {
   OpenProjectOptions,
   ProjectRecordOptions,
   ProjectRow,
@@ -116,5 +122,39 @@ export class ProjectCalls {
   /** Makes a closed project read-only. */
   async archiveProject(project: string, options: { readonly reason?: string } = {}): Promise<ProjectSummary> {
     return (await import("../project/projects.ts")).archiveProject(this.#deps, project, options);
+  }
+
+  /** The plan of a project: its tickets and how far they are, and what sessions propose for it. */
+  async plan(project: string): Promise<ProjectPlan> {
+    return (await import("../project/plan.ts")).showPlan(this.#deps, project);
+  }
+
+  /** Adds tickets to the plan, changes those of the same id, and removes others. */
+  async planTickets(project: string, options: PlanTicketsOptions): Promise<ProjectPlan> {
+    return (await import("../project/plan.ts")).planTickets(this.#deps, project, options);
+  }
+
+  /** Accepts what sessions propose: the tickets are in the plan, with the checks that were proposed. */
+  async acceptTickets(project: string, tickets: readonly string[]): Promise<ProjectPlan> {
+    return (await import("../project/plan.ts")).acceptTickets(this.#deps, project, tickets);
+  }
+
+  /** Rejects proposed tickets, or proposed changes of tickets. */
+  async rejectTickets(
+    project: string,
+    tickets: readonly string[],
+    options: { readonly reason?: string } = {},
+  ): Promise<ProjectPlan> {
+    return (await import("../project/plan.ts")).rejectTickets(this.#deps, project, tickets, options);
+  }
+
+  /** Records that a session works on a ticket, or how it ended. `runPlan` from `skein/tickets` does it. */
+  async markTicket(project: string, options: MarkTicketOptions): Promise<ProjectPlan> {
+    return (await import("../project/plan.ts")).markTicket(this.#deps, project, options);
+  }
+
+  /** Sets the rule for proposed tickets, the default agent, and the agents that may work on the project. */
+  async configureProject(project: string, options: ConfigureProjectOptions): Promise<ProjectPlan> {
+    return (await import("../project/plan.ts")).configureProject(this.#deps, project, options);
   }
 }

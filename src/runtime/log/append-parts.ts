@@ -30,7 +30,7 @@ export function assembleAppend(
   return { parts: [part, ...otherLogs, ...share.parts], blobs: [...blobs, ...share.blobs] };
 }
 
-/** The workspace's part of a change, if it has one. */
+/** The part of the workspace, or of a project, in a change, if it has one. */
 function shareOf(
   { store, world }: Place,
   beside: WorkspaceEffects | null | undefined,
@@ -40,7 +40,7 @@ function shareOf(
   const { drafts, blobs } = seal(world, beside.events, { actor, key: null });
   const { headSeq: seq, headHash: hash } = beside;
   const expect = seq === 0 ? "absent" : hash === undefined ? { seq } : { seq, hash };
-  return { parts: [{ session: store.workspace, expect, drafts }], blobs };
+  return { parts: [{ session: beside.log ?? store.workspace, expect, drafts }], blobs };
 }
 
 /**

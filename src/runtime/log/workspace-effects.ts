@@ -1,6 +1,6 @@
-/** Records for the workspace's log that go with a change of a session, in the same append. */
+/** Records for the log of the workspace or of a project, in the append of a change of a session. */
 import type { DraftEvent } from "../../core/decision.ts";
-import type { SessionId } from "../../core/ids.ts";
+import type { ProjectId, SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 
 /** A change about to be written, and the state that it was decided on. */
@@ -10,8 +10,10 @@ export interface AlsoChange {
   readonly drafts: readonly DraftEvent[];
 }
 
-/** Records for the workspace's log in the same append, decided on that log at `headSeq`. */
+/** Records for another log in the same append, decided on that log at `headSeq`. */
 export interface WorkspaceEffects {
+  /** By default the workspace's. */
+  readonly log?: ProjectId;
   readonly headSeq: number;
   /** The hash of that record, if known. */
   readonly headHash?: string;

@@ -256,8 +256,8 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   }
 
   /**
-   * With records for the workspace's log, if any. Changes of one process that write there wait for one
-   * another: otherwise all but one would lose the race and decide again, repeatedly.
+   * With records for the log of the workspace or of a project, if any. Changes of one process that write
+   * there wait for one another: otherwise all but one would lose the race and decide again, repeatedly.
    */
   function writeBeside(
     session: SessionId,
@@ -280,7 +280,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     return first.then((beside) =>
       beside === null || beside.events.length === 0
         ? once(beside)
-        : inTurn([store.workspace], async () => once(await besides())),
+        : inTurn([beside.log ?? store.workspace], async () => once(await besides())),
     );
   }
 

@@ -3,33 +3,24 @@
  * state. A change is written only if the log still ends where it was decided.
  */
 import { checkCall } from "../../call/check.ts";
-import type { StoredRecord } from "../../core/chain.ts";
-import type { DraftEvent, Refusal } from "../../core/decision.ts";
+import type { DraftEvent } from "../../core/decision.ts";
 import { SkeinError } from "../../core/error.ts";
-import {
-  isSessionId,
-  makeProjectId,
-  type ProjectId,
-  type SessionId,
-  type WorkspaceId,
-} from "../../core/ids.ts";
+import { isSessionId, makeProjectId, type ProjectId, type SessionId } from "../../core/ids.ts";
 import type { ItemKind, ItemStatus } from "../../core/item/kind.ts";
-import { limit } from "../../core/limit.ts";
 import { present } from "../../core/present.ts";
-import {
-  decideProject,
-  type ProjectCommand,
-  type ProjectItemRef,
-  type ProjectOutcome,
-  type ProjectState,
-  type ProjectStatus,
+import type {
+  ProjectCommand,
+  ProjectItemRef,
+  ProjectOutcome,
+  ProjectState,
+  ProjectStatus,
 } from "../../core/project/project.ts";
 import type { Part, Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { seal } from "../log/seal.ts";
-import { writtenBefore } from "../log/workspace-log.ts";
 import { contentOf, readContent } from "../read/content.ts";
 import { readRecords } from "../read/record-pages.ts";
+import { changeProject, writeOnceIn } from "./change.ts";
 import { standingRows, type SessionSummary } from "../read/session-list.ts";
 import { findProject, type ReadProject } from "./project-reader.ts";
 import { standingOf, type ProjectStanding } from "./project-standing.ts";
@@ -127,7 +118,7 @@ export async function openProject(deps: Deps, options: OpenProjectOptions): Prom
   const id = makeProjectId({ nowMs: world.now(), random: world.random(10) });
   const listed = seal(world, [{ type: "project.listed", body: { project: id } }], { actor, key: once });
   const { drafts, blobs } = seal(world, [opened], { actor, key: null });
-  const before = await write(deps, store.workspace, async () => {
+  const before = await writeOnceIn(deps, store.workspace, async () => {
     const { seq, hash } = await writer.workspace.read();
     const expect = seq === 0 ? "absent" : { seq, hash };
     const list: Part = { session: store.workspace, expect, drafts: listed.drafts };
@@ -260,49 +251,10 @@ export const liftProject = (
   return change(deps, idOrEnding, { do: "lift", name, ...options });
 };
 
-/** One change, decided on the project's state. */
-async function change(deps: Deps, idOrEnding: string, command: ProjectCommand): Promise<ProjectSummary> {
-  const id = await findProject(deps.projects, idOrEnding);
-  const { world, actor, once = null } = deps;
-  const before = await write(deps, id, async () => {
-    const { state, seq, hash } = await deps.projects.read(id);
-    const decision = decideProject(state, command, actor);
-    if (!decision.ok) throw refusalError(decision.refusal);
-    const { drafts, blobs } = seal(world, decision.drafts, { actor, key: once });
-    return { parts: [{ session: id, expect: { seq, hash }, drafts }], blobs };
-  });
-  return before === null ? summaryNow(deps, id) : summaryOf(deps, id, await deps.projects.at(id, before));
-}
-
-const refusalError = ({ code, message, hint }: Refusal): SkeinError =>
-  new SkeinError(code, message, present({ hint }));
-
-type Sealed = { readonly parts: readonly Part[]; readonly blobs: ReturnType<typeof seal>["blobs"] };
-
-/**
- * Builds and writes; again when a log has moved on meanwhile. Under the caller's key it is written once: the
- * record of an earlier call in this log is returned instead. Null when it was written now.
- */
-async function write(
-  deps: Deps,
-  log: ProjectId | WorkspaceId,
-  build: () => Promise<Sealed>,
-): Promise<StoredRecord | null> {
-  const { store, writer } = deps;
-  for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
-    const before = await writtenBefore(deps, log);
-    if (before !== null) return before;
-    const { parts, blobs } = await build();
-    for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
-    try {
-      await writer.commit(parts);
-      return null;
-    } catch (error) {
-      if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
-    }
-  }
-  throw new SkeinError("conflict", `${log} changes too often; retries exhausted`, { hint: "retry later" });
-}
+const change = async (deps: Deps, idOrEnding: string, command: ProjectCommand): Promise<ProjectSummary> => {
+  const { id, read } = await changeProject(deps, idOrEnding, command);
+  return summaryOf(deps, id, read);
+};
 
 const summaryNow = async (deps: Deps, id: ProjectId): Promise<ProjectSummary> =>
   summaryOf(deps, id, await deps.projects.read(id));

@@ -55,7 +55,8 @@ export async function gatherCrew(
   const { agent, actor, agentUnknown } = named;
   const toolbox = await openTools(deps, session, state, options.signal);
   // An executor has its own tools, and is offered none.
-  const list = (): readonly Tool[] => (model.executor === undefined ? toolbox.tools : []);
+  const list = (): readonly Tool[] =>
+    model.executor === undefined ? toolbox.tools.filter((tool) => hasUse(tool, state)) : [];
   let offered = offeredOf(deps, agent, list());
   return {
     agent,
@@ -80,6 +81,10 @@ export async function gatherCrew(
     [Symbol.asyncDispose]: () => toolbox[Symbol.asyncDispose](),
   };
 }
+
+/** Only a session of a project has a plan. */
+const hasUse = (tool: Tool, { standing }: State): boolean =>
+  tool.effect !== "session" || tool.name !== "plan" || standing.project !== null;
 
 function offeredOf(
   { world }: Deps,
@@ -151,7 +156,7 @@ export async function listTools(deps: Deps, session: SessionId): Promise<readonl
   const offered: OfferedTool[] = [];
   for (const tool of toolbox.tools) {
     const { name, description, effect } = tool;
-    if (!mayOffer(runContext.agent, name)) continue;
+    if (!mayOffer(runContext.agent, name) || !hasUse(tool, shown)) continue;
     const { rule } = judgeTool(rules, tool, { input: {} });
     offered.push({ name, description, effect, rule });
   }

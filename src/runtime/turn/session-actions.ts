@@ -59,6 +59,15 @@ async function recallIn(
   return recall(deps, drive.session, state, { ...act, mayRead });
 }
 
+async function lookupIn(
+  deps: Deps,
+  drive: Drive,
+  { act: _, ...asked }: Extract<SessionAct, { act: "lookup" }>,
+): Promise<unknown> {
+  const { lookup } = await import("../context/lookup.ts");
+  return lookup(deps, drive.session, await drive.state(), asked);
+}
+
 async function perform(
   deps: Deps,
   drive: Drive,
@@ -108,9 +117,7 @@ async function perform(
       return;
     }
     case "lookup": {
-      const { lookup } = await import("../context/lookup.ts");
-      const { act: _, ...asked } = act;
-      const found = await lookup(deps, drive.session, await drive.state(), asked);
+      const found = await lookupIn(deps, drive, act);
       await drive.change({ ...settle, ...(await shapeOutput(deps, found, call.open.seq)) });
       return;
     }
@@ -121,12 +128,34 @@ async function perform(
       await sendMessage(deps, drive.session, { ...message, to, value }, sender);
       return;
     }
+    case "plan":
+      await actOnPlan(deps, drive, call, act);
+      return;
     case "fork":
       await (await import("../branch/children.ts")).forkChild(deps, drive, call, act);
       return;
     case "open":
       await (await import("../branch/children.ts")).openChild(deps, drive, call, act);
   }
+}
+
+/** Reads the plan of the project, or proposes tickets: a record of the project's log, in the same append. */
+async function actOnPlan(
+  deps: Deps,
+  drive: Drive,
+  call: { readonly id: string; readonly open: OpenCall },
+  { tickets, page = 1 }: Extract<SessionAct, { act: "plan" }>,
+): Promise<void> {
+  const { planForSession, proposeBeside } = await import("../project/propose.ts");
+  const settle = { do: "settle", call: call.id, status: "ok" } as const;
+  const state = await drive.state();
+  if (tickets === undefined) {
+    const shown = await planForSession(deps, state, page);
+    await drive.change({ ...settle, ...(await shapeOutput(deps, shown, call.open.seq)) });
+    return;
+  }
+  const { also, output } = await proposeBeside(deps, drive.session, state, tickets);
+  await drive.change({ ...settle, output }, { also });
 }
 
 const valueCharsMax = 300;

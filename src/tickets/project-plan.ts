@@ -1,0 +1,71 @@
+/**
+ * The plan that a project keeps, in place of a file: read again while it runs, because sessions and people
+ * extend it; and told which sessions work on its tickets, and how they end.
+ */
+import { SkeinError } from "../core/error.ts";
+import { present } from "../core/present.ts";
+import type { Engine } from "../runtime/engine/engine.ts";
+import type { PlannedTicketRow, ProjectPlan } from "../runtime/project/plan.ts";
+import type { Plan } from "./plan.ts";
+import type { Ticket } from "./plan-draft.ts";
+import type { TicketRow } from "./ticket-status.ts";
+
+/** The plan of a project, to list or to run. */
+export const projectPlan = async (engine: Engine, project: string): Promise<Plan> =>
+  planFrom(await engine.plan(project));
+
+/** Of a project when it is named by its id; a plan from a file as it is. */
+export const planNow = async (engine: Engine, plan: Plan | string): Promise<Plan> =>
+  typeof plan === "string" ? projectPlan(engine, plan) : plan;
+
+export function planFrom({ project, name, agent, tickets }: ProjectPlan): Plan {
+  return {
+    name,
+    project,
+    ...present({ agent: agent ?? undefined }),
+    tickets: tickets.map((one, place) => ticketFrom(one, place + 1)),
+  };
+}
+
+function ticketFrom(row: PlannedTicketRow, line: number): Ticket {
+  const { ticket: id, title, text, after, agent, labels, budget, accept, status } = row;
+  return {
+    id,
+    title: title ?? id,
+    text,
+    after,
+    line,
+    ...present({
+      agent: agent ?? undefined,
+      budget: budget ?? undefined,
+      labels: Object.keys(labels).length === 0 ? undefined : labels,
+      accept: accept.length === 0 ? undefined : accept,
+      done: status === "done" ? (true as const) : undefined,
+    }),
+  };
+}
+
+/** What the project does not say of its tickets yet: found in the sessions, so a crash loses nothing. */
+export async function markTickets(
+  engine: Engine,
+  plan: ProjectPlan,
+  rows: readonly TicketRow[],
+): Promise<ProjectPlan> {
+  const known = new Map(plan.tickets.map((row) => [row.ticket, row]));
+  let now = plan;
+  for (const { ticket, session, attempt, status, why } of rows) {
+    const before = known.get(ticket);
+    if (before === undefined || session === null) continue;
+    const isStarted = before.session === session;
+    if (!isStarted) now = await engine.markTicket(plan.project, { ticket, session, attempt });
+    if (status !== "done" && status !== "failed") continue;
+    if (isStarted && before.status === status) continue;
+    const reason = present({ reason: status === "failed" ? (why ?? undefined) : undefined });
+    now = await engine.markTicket(plan.project, { ticket, session, outcome: status, ...reason });
+  }
+  return now;
+}
+
+/** A closed project takes no marks, and a ticket may leave the plan while its session runs. */
+export const isUnmarkable = (error: unknown): error is SkeinError =>
+  error instanceof SkeinError && (error.code === "refused" || error.code === "not-found");

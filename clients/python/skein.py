@@ -1019,6 +1019,29 @@ class TicketSpec(_TicketSpec, total=False):
     done: bool
 
 
+class ProjectBudgetLimits(TypedDict, total=False):
+    usd: float
+    tokens: int
+
+
+class ProjectBudgetAllotted(TypedDict):
+    tokens: int
+    nanoUsd: int
+
+
+class ProjectBudget(TypedDict):
+    project: str
+    limits: Optional[ProjectBudgetLimits]
+    allotted: ProjectBudgetAllotted
+
+
+class ProjectBudgetResult(TypedDict):
+    project: str
+    limits: Optional[ProjectBudgetLimits]
+    allotted: ProjectBudgetAllotted
+    resumed: List[str]
+
+
 class ProjectLineage(TypedDict):
     project: str
     nodes: List[LineageNode]
@@ -1948,6 +1971,13 @@ _OPERATIONS: Dict[str, _Operation] = {
         takes="json",
     ),
     "engine.configureProject": _Operation("POST", "/v1/configure-project",
+        takes="json",
+    ),
+    "engine.projectBudget": _Operation("GET", "/v1/project-budget",
+        takes="query",
+        forms={"project": "text"},
+    ),
+    "engine.setProjectBudget": _Operation("POST", "/v1/set-project-budget",
         takes="json",
     ),
     "engine.projectLineage": _Operation("GET", "/v1/project-lineage",
@@ -4272,6 +4302,46 @@ class Client(_ClientBase):
                 "plan": plan,
                 "agent": agent,
                 "agents": agents,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    def project_budget(
+        self,
+        project: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> ProjectBudget:
+        """The limits of a project, and what its sessions have used or set aside of them."""
+        return cast("ProjectBudget", self._call(
+            "engine.projectBudget",
+            {
+                "project": project,
+            },
+            timeout=timeout,
+        ))
+
+    def set_project_budget(
+        self,
+        project: str,
+        *,
+        usd: Optional[float] = None,
+        tokens: Optional[int] = None,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectBudgetResult:
+        """Bounds what all sessions of a project may use together. Sessions that the earlier budget had
+        stopped continue. Without a limit a resource is unlimited.
+        """
+        return cast("ProjectBudgetResult", self._call(
+            "engine.setProjectBudget",
+            {
+                "project": project,
+                "usd": usd,
+                "tokens": tokens,
                 "reason": reason,
             },
             idempotency_key=idempotency_key,
@@ -7593,6 +7663,46 @@ class AsyncClient(_AsyncClientBase):
                 "plan": plan,
                 "agent": agent,
                 "agents": agents,
+                "reason": reason,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    async def project_budget(
+        self,
+        project: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> ProjectBudget:
+        """The limits of a project, and what its sessions have used or set aside of them."""
+        return cast("ProjectBudget", await self._call(
+            "engine.projectBudget",
+            {
+                "project": project,
+            },
+            timeout=timeout,
+        ))
+
+    async def set_project_budget(
+        self,
+        project: str,
+        *,
+        usd: Optional[float] = None,
+        tokens: Optional[int] = None,
+        reason: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ProjectBudgetResult:
+        """Bounds what all sessions of a project may use together. Sessions that the earlier budget had
+        stopped continue. Without a limit a resource is unlimited.
+        """
+        return cast("ProjectBudgetResult", await self._call(
+            "engine.setProjectBudget",
+            {
+                "project": project,
+                "usd": usd,
+                "tokens": tokens,
                 "reason": reason,
             },
             idempotency_key=idempotency_key,

@@ -327,6 +327,14 @@ export const ProjectView = once(() =>
       ),
     }),
 );
+export const ProjectBudget = once(() =>
+  z.looseObject({
+    project: ProjectId,
+    limits: z.looseObject({ usd: z.number().optional(), tokens: Count.optional() }).nullable(),
+    allotted: z.looseObject({ tokens: Count, nanoUsd: Count }),
+  }),
+);
+export const ProjectBudgetResult = once(() => ProjectBudget().extend({ resumed: z.array(SessionId) }));
 const ProjectTicket = once(() =>
   z.looseObject({
     ticket: Text,

@@ -17,6 +17,10 @@ const tickets = z
   .min(1)
   .max(limit.ticketsMax)
   .describe("the ids of proposed tickets");
+const projectLimits = () => {
+  const { usd, tokens: tokensMax } = field.Budget().shape;
+  return { usd, tokens: tokensMax };
+};
 const ticketFlag = { name: "ticket", type: "list", value: "TICKET" } as const;
 const group = "Projects";
 
@@ -263,5 +267,23 @@ export const engineProjects = {
     }),
     answer: answer.ProjectPlan,
     verb: { name: "project set", flags: { agents: { name: "agents", type: "list", value: "AGENT" } } },
+  }),
+  "engine.projectBudget": read("engine", "projectBudget", {
+    title: "Show the budget of a project",
+    summary: "The limits of a project, and what its sessions have used or set aside of them.",
+    args: ["project"],
+    params: () => ({ project }),
+    answer: answer.ProjectBudget,
+  }),
+  "engine.setProjectBudget": change("engine", "setProjectBudget", {
+    title: "Set the budget of a project",
+    words: "limit money cost",
+    summary:
+      "Bounds what all sessions of a project may use together. Sessions that the earlier budget had " +
+      "stopped continue. Without a limit a resource is unlimited.",
+    args: ["project"],
+    params: () => ({ project, ...projectLimits(), reason }),
+    answer: answer.ProjectBudgetResult,
+    verb: { name: "project budget" },
   }),
 };

@@ -98,6 +98,9 @@ export type Lease =
   | { readonly held: false }
   | { readonly held: true; readonly holder: string; readonly epoch: number; readonly leaseMs: number };
 
+/** The amounts that a project bounds for all its sessions together. */
+export type Spendable = Readonly<Record<"tokens" | "nanoUsd", number>>;
+
 /** What a session has used of its budget. */
 export interface UsedAmounts {
   readonly tokens: number;
@@ -263,6 +266,11 @@ export interface Standing {
   readonly lost: { readonly seq: number; readonly amounts: Amounts } | null;
   /** The most that the model call in flight may cost. It counts as spent until the call is settled. */
   readonly reserved: OpenModelCall | null;
+  /**
+   * What the session may use in all of the budget of its project: used at the first draw, and drawn since.
+   * Null before it has drawn. `base` is what it had used before; that is not charged to the project again.
+   */
+  readonly drawn: { readonly upTo: Spendable; readonly base: Spendable } | null;
   /** Allotted to other sessions, minus refunds. */
   readonly allotted: UsedAmounts;
   readonly holds: SortedMap<number>;
@@ -415,6 +423,7 @@ export const emptyStanding: Standing = {
   },
   lost: null,
   reserved: null,
+  drawn: null,
   allotted: nothingUsed,
   holds: SortedMap.empty(),
   triggers: SortedMap.empty(),
@@ -492,7 +501,7 @@ function canonicalMind(mind: Mind): unknown {
 }
 
 /** The form of written snapshots. Snapshots of other forms are ignored and rebuilt. */
-export const snapshotForm = 12;
+export const snapshotForm = 13;
 
 export const snapshotText = (state: State): string => JSON.stringify(state);
 

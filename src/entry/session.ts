@@ -82,10 +82,12 @@ export type { OfferedTool } from "../runtime/turn/run-context.ts";
 export type { ProjectEventType } from "../core/catalog.ts";
 export type { ProjectId, SharedLogId } from "../core/ids.ts";
 export type { ProjectItemRef, ProjectOutcome, ProjectStatus } from "../core/project/project.ts";
+export type { Spendable } from "../core/state.ts";
 export type { PlanRule } from "../core/project/plan.ts";
 export type { TicketSpec } from "../core/project/ticket.ts";
 export type { PlannedStatus } from "../core/project/ticket-status.ts";
 export type { NamedCheck } from "../core/check/check.ts";
+export type { ProjectBudgetResult, ProjectBudgetView, ProjectLimits } from "../runtime/project/budget.ts";
 export type {
   ConfigureProjectOptions,
   MarkTicketOptions,

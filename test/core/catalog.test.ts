@@ -40,6 +40,8 @@ const design = {
     "session.continued request.inherited input.forwarded " +
     // Since 0.5: accept checks.
     "checks.set check.ran " +
+    // Since 0.5: budgets of projects.
+    "budget.drawn " +
     // Since 0.5: amendments.
     "session.amended",
   workspace:
@@ -49,7 +51,8 @@ const design = {
     // Since 0.5: what waits to be remembered.
     "memory.proposed memory.rejected",
   project:
-    "project.opened project.joined project.noted project.closed project.reopened project.archived " +
+    "project.opened project.joined project.noted project.budgeted project.allotted project.closed " +
+    "project.reopened project.archived " +
     "ticket.planned ticket.proposed ticket.accepted ticket.rejected ticket.removed ticket.started " +
     "ticket.settled project.configured",
 };

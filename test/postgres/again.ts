@@ -149,6 +149,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/project/live-items.test.ts": 2,
   "runtime/project/project-care.test.ts": 2,
   "runtime/project/plan.test.ts": 3,
+  "runtime/project/budget.test.ts": 3,
   "runtime/project/projects.test.ts": 2,
   "runtime/workspace/memory-news.test.ts": 2,
   "runtime/context/lookup.test.ts": 3,

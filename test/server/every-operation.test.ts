@@ -223,6 +223,8 @@ async function projects({ call, place }: Caller): Promise<void> {
   await call("engine.holdProject", { params: { project, name: "case" } });
   await call("engine.liftProject", { params: { project, name: "case" } });
   await call("engine.eraseProject", { params: { project, match: "Begun", dryRun: true } });
+  await call("engine.setProjectBudget", { params: { project, usd: 5, tokens: 1_000_000, reason: "b" } });
+  await call("engine.projectBudget", { params: { project } });
   await call("engine.configureProject", { params: { project, plan: "approve", agents: [] } });
   const ticket = { id: "api", title: "Serve it", accept: ["command: npm test"], budget: { usd: 1 } };
   await call("engine.planTickets", { params: { project, tickets: [ticket], reason: "first" } });

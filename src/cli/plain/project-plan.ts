@@ -4,6 +4,7 @@ import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { present } from "../../core/present.ts";
 import type { TicketSpec } from "../../core/project/ticket.ts";
+import { moneyText } from "../../core/text/money.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import type { PlannedTicketRow, ProjectPlan, ProjectTicket } from "../../runtime/project/plan.ts";
@@ -25,6 +26,19 @@ export const projectPlanPlain = [
     },
     call: changePlan,
     print: (plan, { out }) => ({ lines: planLines(plan, out), notes: proposalNotes(plan) }),
+  }),
+  plain("engine.setProjectBudget", {
+    print: ({ limits, allotted, resumed }) => {
+      const { usd, tokens } = limits ?? {};
+      const each = [
+        ...(usd === undefined ? [] : [`${moneyText(allotted.nanoUsd)} of ${moneyText(usd * 1e9)}`]),
+        ...(tokens === undefined ? [] : [`${allotted.tokens} of ${tokens} tokens`]),
+      ];
+      return {
+        lines: [each.length === 0 ? "budget: unlimited" : `budget: ${each.join(", ")} used or set aside`],
+        notes: resumed.map((session) => `${session} continues`),
+      };
+    },
   }),
   plain("engine.acceptTickets", { print: planned }),
   plain("engine.rejectTickets", { print: planned }),

@@ -13,6 +13,16 @@ export function budgetLeft(state: State): Amounts {
   return Object.fromEntries(left) as Amounts;
 }
 
+/** The smaller of both amounts of each resource; absent is unlimited. */
+export function leastOf(a: Amounts, b: Amounts): Amounts {
+  const least: Record<string, number> = {};
+  for (const resource of resources) {
+    const given = [a[resource], b[resource]].filter((amount) => amount !== undefined);
+    if (given.length > 0) least[resource] = Math.min(...given);
+  }
+  return least;
+}
+
 /** The refund of a session's allotment: null if nothing remains, or there was no allotment. */
 export function leftToReturn(state: State, nowMs: number): { to: string; amounts: Amounts } | null {
   const { payer, limits } = state.standing;

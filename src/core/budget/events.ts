@@ -1,9 +1,9 @@
 /** Events of budgets and allotments. */
 import { because, amountText, amountsText } from "../summary-text.ts";
 import { shortId } from "../text/short-id.ts";
-import { otherSession, reason, amounts } from "../sample.ts";
+import { amounts, otherProject, otherSession, reason } from "../sample.ts";
 import { type CatalogEntry, bare, event } from "../catalog-entry.ts";
-import { Amounts, Count, MayReason, SessionRef } from "../schema.ts";
+import { Amounts, Count, MayReason, ProjectRef, SessionRef } from "../schema.ts";
 import * as z from "zod";
 
 export const budgetEvents = {
@@ -26,6 +26,14 @@ export const budgetEvents = {
       `Budget ${direction} ${direction === "given" || direction === "returned" ? "to" : "from"} ` +
       `${shortId(session)}: ${amountsText(given) ?? "nothing"}`,
     sample: { body: { session: otherSession, direction: "given", amounts } },
+  }),
+  "budget.drawn": bare({
+    meaning:
+      "The session may use this much of the budget of its project; the rest returns with the turn's end.",
+    body: z.looseObject({ project: ProjectRef, amounts: Amounts }),
+    summary: ({ project, amounts: drawn }) =>
+      `Budget drawn from ${shortId(project)}: ${amountsText(drawn) ?? "nothing"}`,
+    sample: { body: { project: otherProject, amounts: { tokens: 500, nanoUsd: 2_000_000 } } },
   }),
   "budget.reached": bare({
     meaning: "A limit is exhausted.",

@@ -1,6 +1,7 @@
 /** Folds of budgets and allotments. */
 import type { budgetEvents } from "./events.ts";
 import { type CallBody, isFailure, openSpend, settledSpend, type SettlingType, type Spend } from "./money.ts";
+import { drawMore } from "../project/budget.ts";
 import { type Folds, stand } from "../state-change.ts";
 import { type State, type UsedAmounts, resources, type Amounts } from "../state.ts";
 
@@ -24,6 +25,7 @@ export const budgetFolds: Folds<keyof typeof budgetEvents> = {
       }
     }
   },
+  "budget.drawn": (state, { body }) => stand(state, { drawn: drawMore(state.standing, body.amounts) }),
   "budget.reached": (state) => state,
 };
 

@@ -2,11 +2,11 @@
  * Events of a project's log: its life, its sessions and its journal. Its items are `item.recorded` and
  * `item.retracted`, as in a session.
  */
-import { after, because, ifGiven, lineText } from "../summary-text.ts";
+import { after, amountsText, because, ifGiven, lineText } from "../summary-text.ts";
 import { shortId } from "../text/short-id.ts";
 import { otherProject, otherSession, otherWorkspace, reason } from "../sample.ts";
 import { bare, event, type CatalogEntry } from "../catalog-entry.ts";
-import { Has, MayReason, Name, Objective, ProjectRef, SessionRef, WorkspaceRef } from "../schema.ts";
+import { Amounts, Has, MayReason, Name, Objective, ProjectRef, SessionRef, WorkspaceRef } from "../schema.ts";
 import { limit } from "../limit.ts";
 import * as z from "zod";
 
@@ -50,6 +50,36 @@ export const projectEvents = {
       `Note${ifGiven(session, (id) => ` from ${shortId(id)}`)}` +
       ifGiven(content, ({ text }) => `: ${lineText(text)}`),
     sample: { body: { session: otherSession }, content: { text: "The sandbox account works." } },
+  }),
+  "project.budgeted": event({
+    meaning: "The sessions of the project may use this much together; other resources are unlimited.",
+    erased: "The limits are in force; the reason is erased.",
+    body: z.looseObject({
+      limits: Amounts,
+      /** What its sessions had used when it got its first budget. */
+      spent: Amounts,
+    }),
+    content: MayReason,
+    summary: ({ limits }, content) =>
+      `Project budget: ${amountsText(limits) ?? "unlimited"}${because(content)}`,
+    sample: {
+      body: { limits: { tokens: 500, nanoUsd: 2_000_000 }, spent: { tokens: 10, nanoUsd: 40_000 } },
+      content: reason,
+    },
+  }),
+  "project.allotted": bare({
+    meaning: "A part of the project's budget went to a session for its next calls, or came back unused.",
+    body: z.looseObject({
+      session: SessionRef,
+      direction: z.enum(["given", "regained"]),
+      amounts: Amounts,
+    }),
+    summary: ({ session, direction, amounts: given }) =>
+      `Budget ${direction} ${direction === "given" ? "to" : "from"} ${shortId(session)}: ` +
+      (amountsText(given) ?? "nothing"),
+    sample: {
+      body: { session: otherSession, direction: "given", amounts: { tokens: 500, nanoUsd: 2_000_000 } },
+    },
   }),
   "project.closed": event({
     meaning: "The project is over: completed, cancelled or failed. Its sessions go on.",

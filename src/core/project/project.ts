@@ -10,6 +10,9 @@ import { defaultStatus, type ItemStatus } from "../item/kind.ts";
 import { quote } from "../ids.ts";
 import { limit } from "../limit.ts";
 import { present } from "../present.ts";
+import { isWorker } from "../check/decide.ts";
+import type { Amounts } from "../state.ts";
+import { nothing, plusSpendable, type ProjectBudget } from "./budget.ts";
 import { decidePlan, type PlanCommand } from "./plan-decide.ts";
 import { PlanState } from "./plan.ts";
 import { count } from "../text/number-format.ts";
@@ -55,6 +58,8 @@ export class ProjectState {
   readonly plan = new PlanState();
   /** Legal holds by name: the position that set each. They hold its sessions too. */
   readonly holds = new Map<string, number>();
+  /** Null before it was given one. */
+  budget: ProjectBudget | null = null;
 
   /** Applies the next record. Types that it does not know change nothing but the position. */
   apply(record: ProjectRecord): void {
@@ -71,6 +76,15 @@ export class ProjectState {
         return;
       case "project.noted":
         this.notes += 1;
+        return;
+      case "project.budgeted": {
+        const { limits = {}, spent = {} } = body as { limits?: Amounts; spent?: Amounts };
+        const before = this.budget ?? { spent: plusSpendable(nothing, spent), given: new Map() };
+        this.budget = { ...before, limits };
+        return;
+      }
+      case "project.allotted":
+        this.#allot(body);
         return;
       case "project.closed":
         this.status = "closed";
@@ -98,6 +112,14 @@ export class ProjectState {
       default:
         this.plan.apply(record, body);
     }
+  }
+
+  #allot({ session, direction, amounts = {} }: Readonly<Record<string, unknown>>): void {
+    if (this.budget === null || typeof session !== "string") return;
+    const given = new Map(this.budget.given);
+    const sign = direction === "regained" ? -1 : 1;
+    given.set(session, plusSpendable(given.get(session) ?? nothing, amounts as Amounts, sign));
+    this.budget = { ...this.budget, given };
   }
 
   #record(
@@ -134,6 +156,20 @@ export type ProjectCommand =
   | { readonly do: "reopen" | "archive"; readonly reason?: string | undefined }
   | { readonly do: "hold"; readonly name: string; readonly reason?: string | undefined }
   | { readonly do: "lift"; readonly name: string; readonly reason?: string | undefined }
+  | {
+      readonly do: "budget";
+      readonly limits: Amounts;
+      /** What its sessions have used so far; counts with its first budget. */
+      readonly spent: Amounts;
+      readonly reason?: string | undefined;
+    }
+  /** Gives a session a part of the budget; others return theirs. */
+  | {
+      readonly do: "allot";
+      readonly session: string;
+      readonly amounts: Amounts;
+      readonly regained: readonly (readonly [string, Amounts])[];
+    }
   | PlanCommand;
 
 /** The record of a change, or a refusal. */
@@ -161,6 +197,21 @@ export function decideProject(state: ProjectState, command: ProjectCommand, acto
         must(state, "closed", "be archived") ??
         accept(withReason({ type: "project.archived", body: {} }, command))
       );
+    case "budget": {
+      const { limits, spent } = command;
+      if (isWorker(actor))
+        return refuse("refused", `project: ${actor} cannot set the budget of a project`, "a person sets it");
+      const body = { limits, spent: state.budget === null ? spent : state.budget.spent };
+      return (
+        must(state, "open", "be given a budget") ??
+        accept(withReason({ type: "project.budgeted", body }, command))
+      );
+    }
+    case "allot":
+      return accept(
+        ...command.regained.map(([session, amounts]) => allotted(session, "regained", amounts)),
+        allotted(command.session, "given", command.amounts),
+      );
     case "plan":
     case "propose":
     case "accept-tickets":
@@ -181,6 +232,11 @@ export function decideProject(state: ProjectState, command: ProjectCommand, acto
       return lifted(state, command);
   }
 }
+
+const allotted = (session: string, direction: "given" | "regained", amounts: Amounts): DraftEvent => ({
+  type: "project.allotted",
+  body: { session, direction, amounts },
+});
 
 /** Why no other session may join; null while it is open. */
 export function joinRefusal({ status }: ProjectState): Refusal | null {

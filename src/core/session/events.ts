@@ -147,6 +147,8 @@ export const sessionEvents = {
        * Records before `fromSeq` still exist; without it the end is unknown.
        */
       tail: z.looseObject({ fromSeq: Seq.optional(), toSeq: Seq }).optional(),
+      /** The budget that is exhausted is that of this project. */
+      project: ProjectRef.optional(),
       /** Imported from a bundle without a trusted signature; it waits for a person's review. */
       imported: z.boolean().optional(),
     }),

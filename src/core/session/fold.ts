@@ -1,9 +1,10 @@
 /** Folds of a session: its life, its lease, where it lives and what it starts with. */
 import type { BodyOf } from "../catalog.ts";
 import type { sessionEvents } from "./events.ts";
+import { releaseDraw } from "../project/budget.ts";
 import { SortedMap } from "../sorted-map.ts";
 import { type Folds, beginAnew, refOf, stand, think } from "../state-change.ts";
-import { imported, rolledBackReason } from "../state.ts";
+import { imported, rolledBackReason, type State } from "../state.ts";
 
 export const sessionFolds: Folds<keyof typeof sessionEvents> = {
   "session.opened": (state, event) => {
@@ -42,12 +43,15 @@ export const sessionFolds: Folds<keyof typeof sessionEvents> = {
     const status = turn === null ? "open" : "running";
     return stand(state, { status, turn: anew, why: null, sleep: null, unreviewed: false });
   },
-  "session.suspended": (state, { body, seq }) =>
-    stand(state, {
+  "session.suspended": (state, { body, seq }) => {
+    const next = stand(state, {
       status: "suspended",
       why: { by: suspendedBy(body), seq },
       unreviewed: state.standing.unreviewed || body.imported === true,
-    }),
+    });
+    // It waits for a person: meanwhile others may use what it has not.
+    return body.by === "budget" ? released(next) : next;
+  },
   "session.slept": (state, { body, seq }) =>
     stand(state, {
       status: state.standing.turn === null ? "sleeping" : state.standing.status,
@@ -61,7 +65,7 @@ export const sessionFolds: Folds<keyof typeof sessionEvents> = {
     return turn === null ? state : stand(state, { turn: { ...turn, interrupted: true } });
   },
   "session.closed": (state, { body, seq }) =>
-    stand(state, { status: "closed", why: { by: body.outcome, seq }, turn: null, sleep: null }),
+    released(stand(state, { status: "closed", why: { by: body.outcome, seq }, turn: null, sleep: null })),
   /** Its queue goes with it: reopened, it answers nothing twice. */
   "session.continued": (state, { body }) =>
     stand(state, {
@@ -106,6 +110,9 @@ export const sessionFolds: Folds<keyof typeof sessionEvents> = {
 };
 
 /** Older programs lack some of the causes and record an error, or a person. */
+/** What it has drawn from its project and not used goes back. */
+const released = (state: State): State => ({ ...state, standing: releaseDraw(state.standing) });
+
 function suspendedBy({ by, tail, imported: isImported }: BodyOf<"session.suspended">): string {
   if (tail !== undefined) return rolledBackReason;
   return isImported === true ? imported : by;

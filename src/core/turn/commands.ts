@@ -54,6 +54,13 @@ export interface ZoneChange {
   readonly policy?: ZonePolicy;
 }
 
+/** A part of a project's budget for a call; `short`: the project has not enough, and the session stops. */
+export interface ProjectDraw {
+  readonly project: string;
+  readonly amounts: Amounts;
+  readonly short?: string;
+}
+
 export type TurnCommand =
   | {
       readonly do: "begin";
@@ -94,6 +101,8 @@ export type TurnCommand =
       readonly compactTo?: number;
       /** Sent to an executor, which keeps its own context. */
       readonly outside?: boolean;
+      /** Drawn from the budget of the project for it; or why nothing more can be drawn. */
+      readonly draw?: ProjectDraw | undefined;
     }
   | {
       readonly do: "respond";

@@ -31,7 +31,9 @@ import {
   inTurn,
   inputDraft,
   mayGo,
+  drawnDrafts,
   overBudget,
+  overProject,
   topicOf,
   wall,
 } from "./drafts.ts";
@@ -54,7 +56,7 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     forbidden(state, "settle", "bring parts of its log into a context") ??
     accept(...broughtDrafts(carried, retrieved, state.seq + 1).map((one) => ({ ...one, ...inTurn(state) }))),
   request: (state, command) => {
-    const { model, compactTo: toSeq, nowMs, settings, prompt, inputs, reserved, ...body } = command;
+    const { model, compactTo: toSeq, nowMs, settings, prompt, inputs, reserved, draw, ...body } = command;
     const refusal =
       toSeq === undefined ? mayAsk(state) : forbidden(state, "compact", "be compacted by a model");
     if (refusal !== null) return refusal;
@@ -68,6 +70,8 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     const step = toSeq === undefined && attempt === 1 ? { steps: 1 } : {};
     const stop = overBudget(state, { ...reserved, ...step, ...wall(state, nowMs) });
     if (stop !== null) return accept(...stop);
+    const short = overProject(state, draw, reserved);
+    if (short !== null) return accept(...short);
     const {
       do: _,
       renderer,
@@ -83,6 +87,7 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     const planned =
       plan === undefined ? [] : [draft("context.planned", plan.body, plan.choice, inTurn(state))];
     return accept(
+      ...drawnDrafts(state, draw),
       ...planned,
       draft(
         "model.requested",

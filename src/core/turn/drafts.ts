@@ -3,9 +3,10 @@ import { budgetReason, budgetShort, workMs } from "../budget/budget.ts";
 import type { Digest } from "../chain.ts";
 import { type Decision, type DraftEvent, because, draft, forbidden, refuse } from "../decision.ts";
 import { present } from "../present.ts";
+import { drawMore, isOverDrawn } from "../project/budget.ts";
 import { SortedMap } from "../sorted-map.ts";
 import { type State, mindForm, mindHash, type Amounts } from "../state.ts";
-import type { AppendRecord } from "./commands.ts";
+import type { AppendRecord, ProjectDraw } from "./commands.ts";
 
 export type InputRecord = Extract<AppendRecord, { readonly type: "input.received" }>;
 
@@ -56,6 +57,27 @@ export function overBudget(state: State, wanted: Amounts): readonly DraftEvent[]
     ),
   ];
 }
+
+/** The record that suspends a session because its project has not enough for a call; null if it has. */
+export function overProject(
+  state: State,
+  draw: ProjectDraw | undefined,
+  wanted: Amounts,
+): readonly DraftEvent[] | null {
+  const { standing } = state;
+  const drawn = draw === undefined ? standing.drawn : drawMore(standing, draw.amounts);
+  const isShort = draw?.short !== undefined || isOverDrawn({ ...standing, drawn }, wanted);
+  if (!isShort) return null;
+  const reason = draw?.short ?? "the budget of the project does not cover the call";
+  const project = draw?.project ?? standing.project ?? undefined;
+  const body = { by: "budget" as const, ...present({ project }) };
+  return [draft("session.suspended", body, because(reason), inTurn(state))];
+}
+
+export const drawnDrafts = (state: State, draw: ProjectDraw | undefined): readonly DraftEvent[] =>
+  draw === undefined || draw.short !== undefined
+    ? []
+    : [draft("budget.drawn", { project: draw.project, amounts: draw.amounts }, undefined, inTurn(state))];
 
 /**
  * A model call in flight when its turn is ended from outside. The whole reservation stays unconfirmed until

@@ -3,6 +3,7 @@ import { staleChecks } from "../check/check.ts";
 import { loseOpenCall, settleCall } from "../budget/fold.ts";
 import { withAnswer } from "../context/latency.ts";
 import { crossingAfter } from "../context/zone-policy.ts";
+import { releaseDraw } from "../project/budget.ts";
 import * as range from "../range.ts";
 import { SortedMap } from "../sorted-map.ts";
 import { type Folds, beginAnew, heard, refOf, stand, think, worked } from "../state-change.ts";
@@ -39,6 +40,7 @@ export const turnFolds: Folds<keyof typeof turnEvents> = {
     const next = stand(state, {
       turn: null,
       status: status === "running" ? idle : status,
+      drawn: releaseDraw(state.standing).drawn,
     });
     // Another process may end it long after a crash: then only the time up to the holder's last record was
     // work.

@@ -2,6 +2,7 @@
 import type { ItemKind } from "../../core/item/kind.ts";
 import type { ProjectOutcome, ProjectStatus } from "../../core/project/project.ts";
 import type { Deps } from "../deps.ts";
+import type { ProjectBudgetResult, ProjectBudgetView, ProjectLimits } from "../project/budget.ts";
 import type {
   EraseProjectOptions,
   EraseProjectReport,
@@ -156,5 +157,18 @@ export class ProjectCalls {
   /** Sets the rule for proposed tickets, the default agent, and the agents that may work on the project. */
   async configureProject(project: string, options: ConfigureProjectOptions): Promise<ProjectPlan> {
     return (await import("../project/plan.ts")).configureProject(this.#deps, project, options);
+  }
+
+  /** The budget of a project, and what its sessions have used or set aside of it. */
+  async projectBudget(project: string): Promise<ProjectBudgetView> {
+    return (await import("../project/budget.ts")).showProjectBudget(this.#deps, project);
+  }
+
+  /** Bounds what the sessions of a project may use together. Sessions that it had stopped continue. */
+  async setProjectBudget(
+    project: string,
+    options: ProjectLimits & { readonly reason?: string },
+  ): Promise<ProjectBudgetResult> {
+    return (await import("../project/budget.ts")).setProjectBudget(this.#deps, project, options);
   }
 }

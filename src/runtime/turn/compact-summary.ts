@@ -3,7 +3,7 @@
  * actual cost is recorded with the summary, or with the failure.
  */
 import type { CountedUsage } from "../../core/turn/commands.ts";
-import { budgetLeft, budgetReason, budgetShort } from "../../core/budget/budget.ts";
+import { budgetReason, budgetShort } from "../../core/budget/budget.ts";
 import type { Cut } from "../../core/compaction/plan.ts";
 import { compactionPrompt, readSummary, type FoundItem } from "../../core/compaction/prompt.ts";
 import type { OpenInput } from "../../core/compaction/summary.ts";
@@ -13,6 +13,8 @@ import type { Settings } from "../../core/context/part.ts";
 import { costOf } from "../../core/budget/price.ts";
 import type { Amounts, State } from "../../core/state.ts";
 import { ModelError, type ModelAnswer, type Model } from "../../model/port.ts";
+import type { WorkspaceEffects } from "../log/workspace-effects.ts";
+import { drawnBeside, payCall } from "../project/draw.ts";
 import type { CompactSurvey } from "./compact-survey.ts";
 import { nextContext } from "../context/context-reader.ts";
 import { listen } from "./model-stream.ts";
@@ -205,7 +207,8 @@ async function makeRequest(
   const { deps, drive } = step;
   const { model, settings } = summarizer;
   let made: Omit<MadeRequest, "requestSeq"> | null = null;
-  const change = await drive.change(async (state) => {
+  let effects: WorkspaceEffects | null = null;
+  const build = async (state: State) => {
     const rendered = await nextContext(deps, drive.session, {
       state,
       settings,
@@ -215,12 +218,20 @@ async function makeRequest(
       planning: planningOf(step.runContext),
     });
     const { tokens } = await deps.tokenizer.estimate(rendered.parts);
-    const outputTokensMax = outputRoom(model.facts, answerTokens(summarizer), tokens, budgetLeft(state));
-    const reserved = reservation(model.facts, tokens, outputTokensMax);
+    let outputTokensMax = 0;
+    const paid = await payCall(deps, drive.session, state, (left) => {
+      outputTokensMax = outputRoom(model.facts, answerTokens(summarizer), tokens, left);
+      return reservation(model.facts, tokens, outputTokensMax);
+    });
+    ({ effects } = paid);
+    const { reserved, draw } = paid;
+    if (reason === "asked" && draw?.short !== undefined)
+      throw new SkeinError("refused", draw.short, { hint: 'raise it: "skein project budget"' });
     if (reason === "asked") assertAffordable(state, reserved, model);
     made = { parts: rendered.parts, outputTokensMax, tokens, reserved };
     return {
-      do: "request",
+      do: "request" as const,
+      draw,
       model: model.name,
       renderer: rendered.renderer,
       context: rendered.digest,
@@ -236,7 +247,8 @@ async function makeRequest(
       nowMs: deps.world.now(),
       compactTo: toSeq,
     };
-  });
+  };
+  const change = await drive.change(build, { also: (written) => drawnBeside(written, effects) });
   if (made === null || change.state.standing.reserved === null) return null;
   return { ...(made as Omit<MadeRequest, "requestSeq">), requestSeq: change.headSeq };
 }

@@ -4,7 +4,6 @@
  */
 import type { ToolCallDraft } from "../../core/tool/commands.ts";
 import type { CountedUsage, ConsumedInputs, ZoneChange } from "../../core/turn/commands.ts";
-import { budgetLeft } from "../../core/budget/budget.ts";
 import { mayIn } from "../../core/session/lifecycle.ts";
 import { limit } from "../../core/limit.ts";
 import type { ContextPart, ModelBlock } from "../../core/context/part.ts";
@@ -24,6 +23,8 @@ import { judgeTool, rulesOf, type RunContext } from "./run-context.ts";
 import { takeCalls, type Drive } from "./drive.ts";
 import { nextTaken } from "../read/inbox.ts";
 import { listen } from "./model-stream.ts";
+import type { WorkspaceEffects } from "../log/workspace-effects.ts";
+import { drawnBeside, payCall } from "../project/draw.ts";
 import type { Deps } from "../deps.ts";
 import { safeJson } from "../log/redact.ts";
 import { toolErrorText } from "./tool-output.ts";
@@ -122,13 +123,18 @@ export async function takeStep(step: StepWorld, first: MeasuredContext): Promise
   const { facts, name: model } = runContext.model;
   let measured = first;
   let outputTokensMax = 0;
-  const requested = await drive.change(async (state) => {
+  let effects: WorkspaceEffects | null = null;
+  const build = async (state: State) => {
     // Another writer may have appended since: the request must match the log.
     if (state.seq !== measured.atSeq) measured = await measure(step, state);
     const { context: rendered, tokens, inputs } = measured;
-    outputTokensMax = outputRoom(facts, runContext.rules.outputTokensMax, tokens, budgetLeft(state));
+    const paid = await payCall(deps, drive.session, state, (left) => {
+      outputTokensMax = outputRoom(facts, runContext.rules.outputTokensMax, tokens, left);
+      return reservation(facts, tokens, outputTokensMax);
+    });
+    ({ effects } = paid);
     return {
-      do: "request",
+      do: "request" as const,
       model,
       renderer: rendered.renderer,
       context: rendered.digest,
@@ -136,13 +142,15 @@ export async function takeStep(step: StepWorld, first: MeasuredContext): Promise
       parts: rendered.parts.length,
       inputs,
       plan: rendered.newPlan?.draft,
-      reserved: reservation(facts, tokens, outputTokensMax),
+      reserved: paid.reserved,
+      draw: paid.draw,
       estimatedTokens: tokens,
       outputTokensMax,
       settings: runContext.settings,
       nowMs: world.now(),
     };
-  });
+  };
+  const requested = await drive.change(build, { also: (written) => drawnBeside(written, effects) });
   if (requested.state.standing.reserved === null) return { kind: "stopped" };
   const begun = world.now();
   const parts: readonly ContextPart[] = measured.context.parts;

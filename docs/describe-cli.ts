@@ -18,13 +18,16 @@ Generated from \`src/cli\` by \`npm run docs\`.
 const times = `## Times and durations
 
 - \`SPAN\` is a duration: \`90s\`, \`30m\`, \`2h\` or \`1d\`.
-- \`TIME\` is a date or time (\`2026-11-01\`, \`2026-11-01T09:30:00Z\`; UTC without a zone), a duration, or
+- \`TIME\` is a date or time (\`2026-11-01\`, \`2026-11-01T09:30\`, \`2026-11-01T09:30:00Z\`), a duration, or
   milliseconds since 1970. A date means the beginning of that day: \`log --until 2026-11-16\` leaves
   that day out. Where an option selects past events, a duration counts back from now: \`log --since 2h\`.
   Where it sets a future time, it counts forward: \`sleep --until 2h\`.
-- In a position (\`ID@TIME\`, and options that take \`SEQ|NAME|TIME\`) a time without a zone is in the zone of
-  the process, and a date means the end of that day: \`ID@2026-11-16\` includes it
-  ([places](concepts.md#the-log-is-the-only-truth)).
+- In a position (\`ID@TIME\`, and options that take \`SEQ|NAME|TIME\`) a date means the end of that day:
+  \`ID@2026-11-16\` includes it. \`yesterday\` and \`-2h\` are times as well.
+- **Zones.** On the command line a time without a zone is in your zone (that of \`TZ\` or the system), and so is
+  a cron expression without \`--zone\`; Skein shows the moment that it understood with its zone. The library
+  and HTTP take milliseconds, or ISO 8601 with a zone (\`2026-11-01T09:30:00Z\`), and refuse times without one;
+  a cron expression without \`zone\` is in UTC there.
 `;
 
 export async function describeCli(): Promise<string> {

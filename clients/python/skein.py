@@ -1766,6 +1766,8 @@ class _CheckResultCheck(TypedDict):
     text: Optional[str]
     tries: int
     seq: Optional[int]
+    at: Optional[int]
+    ran: bool
     reason: Optional[str]
     output: Optional[str]
 

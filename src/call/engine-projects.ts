@@ -98,7 +98,7 @@ export const engineProjects = {
       key,
       value: field.Value.describe("any JSON"),
       because,
-      status: field.ItemStatus.describe("of a kind that has one; by default open").exactOptional(),
+      status: field.ItemStatus.describe("of the item, if its kind has one; by default open").exactOptional(),
     }),
     answer: answer.ProjectSummary,
     verb: { name: "project record", args: ["project", "kind", "key", "value"] },
@@ -119,11 +119,7 @@ export const engineProjects = {
     params: () => ({
       project,
       text: z.string().min(1).max(limit.noteCharsMax).describe("the entry"),
-      session: z
-        .string()
-        .regex(/^ses_[0-9a-z]{26}$/)
-        .describe("the session that it is about")
-        .exactOptional(),
+      session: field.SessionName.describe("the session that it is about").exactOptional(),
     }),
     answer: answer.ProjectSummary,
     verb: { name: "project note", args: ["project", "text"] },

@@ -38,7 +38,10 @@ export const engineStore = {
     summary: "Full-text search over everything that was said.",
     args: ["text"],
     params: () => ({
-      text: z.string().describe("the words; word* matches words that begin so"),
+      text: z
+        .string()
+        .refine((text) => /[\p{L}\p{N}]/u.test(text), "expected at least one letter or digit")
+        .describe("the words; word* matches words that begin so"),
       session: field.SessionName.describe("only in this session").exactOptional(),
       project: field.SessionName.describe("only in this project and its sessions").exactOptional(),
       limit: limitTo(limit.searchMax, "; by default 20"),
@@ -55,7 +58,8 @@ export const engineStore = {
       },
       about: [
         "An event matches when it holds every word; word* matches words that begin so. MIND says whether " +
-          "the session still knows it: live, rewound (away), or compacted (in the context).",
+          "the session still knows it: live, rewound (away), or compacted (in the context). Definitions of " +
+          "tools are not searched.",
       ],
       examples: [
         "skein search base rate  # in all sessions",

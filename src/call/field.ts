@@ -31,7 +31,7 @@ export const Span = Millis.meta({ format: "duration-ms" });
 /** A position; the command line also accepts the name of a checkpoint. */
 export const Position = Seq.meta({ format: "position" });
 export const Path = z.string().min(1).max(4_096);
-export const Name = z.string().max(limit.nameCharsMax);
+export const Name = z.string().min(1, "expected a text, got an empty one").max(limit.nameCharsMax);
 export const Objective = z.string().max(limit.objectiveCharsMax);
 export const Instructions = z.string().max(limit.instructionsCharsMax);
 export const Labels = z.record(LabelKey, LabelValue);

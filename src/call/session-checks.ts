@@ -47,6 +47,8 @@ export const sessionChecks = {
             text: MaybeText,
             tries: Count,
             seq: Count.nullable(),
+            at: z.int().nullable(),
+            ran: Flag,
             reason: MaybeText,
             output: MaybeText,
             exitCode: z.int().optional(),

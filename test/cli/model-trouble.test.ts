@@ -44,6 +44,19 @@ suite("a model that fails", { concurrency: 4 }, () => {
     assert.match(stderr, /^to try again: \S*skein activate \w{8}; then: \S*skein run \w{8}$/m);
   });
 
+  test("waits for no verdict: allow is refused, and starts nothing", async () => {
+    const headers = { "retry-after": "3600" };
+    await using place = await makeSession([{ reply: "trouble", trouble: "rate-limited", headers }]);
+    await place.run("ask", place.id, "hello");
+    const before = await place.skein.look("state", place.id);
+    assert.equal(before[0]!["status"], "suspended");
+    const { code, stderr } = await place.run("answer", place.id, "allow");
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /^skein: answer: allow: no tool call waits for approval\n {2}hint: to try again: /);
+    assert.deepEqual(await place.skein.look("state", place.id), before);
+    assert.equal((await place.run("answer", place.id, "--text", "the key is paid for")).code, 0);
+  });
+
   test("because the provider does not know it can be replaced, as the hint says", async () => {
     await using place = await makeSession([{ reply: "trouble", trouble: "unknown-model" }, says("Here.")]);
     const { skein, id, run } = place;

@@ -232,7 +232,8 @@ suite("trigger", { concurrency: true }, () => {
   test("is read from one word, and printed on one line", () => {
     const nowMs = Date.parse("2026-11-15T12:00Z");
     assert.equal(parseComing("--at", "90m", nowMs), nowMs + 5_400_000);
-    assert.equal(parseComing("--at", "2026-12-01", nowMs), Date.parse("2026-12-01"));
+    assert.equal(parseComing("--at", "2026-12-01", nowMs), Date.parse("2026-12-01T00:00"));
+    const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
     const words: readonly (readonly [string, unknown, string])[] = [
       [
         "at:2026-12-01T09:00Z",
@@ -240,7 +241,7 @@ suite("trigger", { concurrency: true }, () => {
         "2026-12-01T09:00:00.000Z",
       ],
       ["every:10m", { kind: "every", everyMs: 600_000 }, "every 10 m"],
-      ["cron:0 9 1 * *", { kind: "cron", cron: "0 9 1 * *" }, "0 9 1 * *, UTC"],
+      ["cron:0 9 1 * *", { kind: "cron", cron: "0 9 1 * *", zone: here }, `0 9 1 * *, ${here}`],
       ["file:C:\\rates", { kind: "file", path: "C:\\rates" }, "C:\\rates"],
       ["git:.", { kind: "git", path: "." }, "."],
       ["message", { kind: "message" }, "any"],

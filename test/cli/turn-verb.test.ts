@@ -287,7 +287,7 @@ suite("bad input to turns changes nothing", { concurrency: 4 }, () => {
     const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
       [["ask", id, " "], 2, /TEXT is missing or empty/],
       [["answer", id, "perhaps"], 2, /VERDICT: expected one of/],
-      [["answer", id, "allow"], 1, /no call waits for approval/],
+      [["answer", id, "allow"], 1, /no tool call waits for approval/],
       [["context", `${id}@`], 2, /position missing after the @/],
       [["context", `${id}@2`, "--at", "2"], 2, /given twice/],
       [["explain", `${id}@99`], 3, /position 99 does not exist/],

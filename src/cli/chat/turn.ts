@@ -31,6 +31,8 @@ export async function showRun(
     const ran = await hearAll(begin(leaving.signal), hearing);
     if (!hearing.isTaken()) out.note(inputWaits(session));
     const last = ran.session === undefined ? session : await find(ran.session);
+    if (last.id !== session.id)
+      out.note(out.dim(`${shortId(session.id)} continues as ${shortId(last.id)}: it was answered there`));
     return await tellEnd(out, last, { ...ran, outcome: hearing.outcome() });
   } catch (error) {
     await hearing.rest();

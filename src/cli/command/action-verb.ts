@@ -33,21 +33,46 @@ export function joinActions(name: string, verbs: readonly Verb[]): Verb {
       checkAction(name, action, call.options, takes);
       const verb = byAction.get(action);
       if (verb === undefined) return undefined;
+      checkChoices(verb, call.options);
       return verb.run({ ...call, args: parseArgs(verb, given.WORDS) as VerbCall["args"] });
     },
   };
 }
 
+/** Two actions may have an option of one name with other choices. */
+function checkChoices(verb: Verb, given: VerbCall["options"]): void {
+  for (const [name, option] of Object.entries(verb.options)) {
+    const value: unknown = given[name];
+    if (option.choices !== undefined && typeof value === "string") oneOf(`--${name}`, value, option.choices);
+  }
+}
+
 /** The options of all actions; the help names the actions of those that not all take. */
 function joinOptions(byAction: ReadonlyMap<string, Verb>): Options {
-  const all = new Map<string, Option>();
-  for (const { options } of byAction.values())
-    for (const [name, option] of Object.entries(options)) if (!all.has(name)) all.set(name, option);
-  return Object.fromEntries(
-    [...all].map(([name, option]) => {
-      const those = [...byAction].filter(([, verb]) => Object.hasOwn(verb.options, name)).map(([one]) => one);
-      if (those.length === byAction.size) return [name, option];
-      return [name, { ...option, what: `with ${those.join(", ")}: ${option.what}` }];
-    }),
-  );
+  const names = new Set([...byAction.values()].flatMap(({ options }) => Object.keys(options)));
+  return Object.fromEntries([...names].map((name) => [name, joinOption(byAction, name)]));
 }
+
+function joinOption(byAction: ReadonlyMap<string, Verb>, name: string): Option {
+  const found = [...byAction].flatMap(([action, { options }]) => {
+    const option = options[name];
+    return option === undefined ? [] : [{ action, option }];
+  });
+  const sameAs = (one: Option): string[] =>
+    found.filter(({ option }) => isSame(option, one)).map(({ action }) => action);
+  const distinct = found
+    .filter(({ option, action }) => sameAs(option)[0] === action)
+    .map(({ option }) => option);
+  const [first] = distinct;
+  if (first === undefined) throw new Error("invariant: an option of a verb is one of an action");
+  if (distinct.length === 1 && found.length === byAction.size) return first;
+  const whatOf = (one: Option): string => `with ${sameAs(one).join(", ")}: ${one.what}`;
+  if (distinct.length === 1) return { ...first, what: whatOf(first) };
+  const { choices: _, ...open } = first;
+  const withChoices = (one: Option): string =>
+    one.choices === undefined ? whatOf(one) : `${whatOf(one)}: ${one.choices.join(", ")}`;
+  return { ...open, what: distinct.map(withChoices).join("; ") };
+}
+
+const isSame = (one: Option, other: Option): boolean =>
+  one.what === other.what && one.choices?.join() === other.choices?.join();

@@ -6,7 +6,8 @@
  */
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import { parseComing, parseMoment, parseSpan } from "../format/moment.ts";
+import { isOfZone, parseComing, parseMoment, parseSpan } from "../format/moment.ts";
+import { localTime } from "../../runtime/read/time-place.ts";
 import type { ArgNames, Option, Options, Verb } from "./verb.ts";
 
 /** Options of every verb; they may stand before it, too. */
@@ -26,6 +27,8 @@ type Value = string | number | boolean | readonly string[] | undefined;
 export interface ParsedWords {
   readonly args: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly options: Readonly<Record<string, Value>>;
+  /** Times that were typed without a zone, as they were understood: `--since 2026-11-01: 2026-… +01:00`. */
+  readonly zoned: readonly string[];
 }
 
 /** The verb, and all other words. Only options of every verb may stand before it. */
@@ -69,9 +72,15 @@ export function parseWords(verb: Verb, words: readonly string[], nowMs: number):
   const options = Object.fromEntries(
     Object.entries(known).map(([name, option]) => [name, valueOf(name, option, given.get(name), nowMs)]),
   );
+  const zoned = Object.entries(known).flatMap(([name, { type }]) => {
+    const typed = given.get(name)?.at(-1) ?? "";
+    const ms = options[name];
+    const isTime = (type === "time" || type === "coming") && typeof ms === "number" && isOfZone(typed);
+    return isTime ? [`--${name} ${typed}: ${localTime(ms)}`] : [];
+  });
   // A request for help needs no arguments.
   const args = options["help"] === true ? {} : parseArgs(verb, positional);
-  return { args, options };
+  return { args, options, zoned };
 }
 
 /** A dash alone is standard input, and a negative number is a value. */

@@ -6,6 +6,7 @@
 import { argumentsOf, type Operation, type VerbDescription } from "../../call/operation.ts";
 import { operationIds, operationOf, type OperationId } from "../../call/operations.ts";
 import { once } from "../../core/cache.ts";
+import { SkeinError } from "../../core/error.ts";
 import { Session } from "../../runtime/engine/session.ts";
 import type { AppendResult } from "../../runtime/log/append-result.ts";
 import { jsonText } from "../format/text.ts";
@@ -21,7 +22,7 @@ import {
 } from "./call-parameter.ts";
 import { answerChange } from "./change-verb.ts";
 import { present } from "./input.ts";
-import { placeOf } from "./position.ts";
+import { placeOf, zonedPlace } from "./position.ts";
 import type { AnyPresentation, PresentedResult, VerbUse } from "./presentation.ts";
 import type { Screen } from "./screen.ts";
 import { verb, type VerbCall, type Options, type Verb } from "./verb.ts";
@@ -53,7 +54,7 @@ function plainVerb(id: OperationId, description: NonNullable<Operation["verb"]>)
       ...(about === undefined ? {} : { about }),
       examples,
       ...(operation.method === "GET" ? { endsUnread: true } : {}),
-      run: (call) => run(plain, call),
+      run: (call) => run(plain, call).catch((error: unknown) => throwNamed(error, operation.call, name)),
     }),
     get args() {
       return [...(isOfSession(operation) ? ["ID"] : []), ...parameters().flatMap(({ arg }) => arg ?? [])];
@@ -77,6 +78,14 @@ function optionsOf({ operation, presentation, parameters }: Plain): Options {
       : {}),
     ...presentation.options,
   };
+}
+
+/** Errors name the library's call: here they name the verb, as it was typed. */
+function throwNamed(error: unknown, call: string, name: string): never {
+  if (!(error instanceof SkeinError) || error.field === undefined || call === name) throw error;
+  const { code, hint, where, field, detail, message } = error;
+  const renamed = message.replace(`${call}: `, () => `${name}: `);
+  throw new SkeinError(code, renamed, { hint, where, field, detail, cause: error });
 }
 
 /** Whether the first argument is a session. */
@@ -143,7 +152,15 @@ async function findSession(
   call: VerbCall,
 ): Promise<Session> {
   const position = parameters().find(({ form }) => form === "position");
-  if (position === undefined) return call.session(id);
+  if (position === undefined) {
+    const session = await call.session(id);
+    for (const { form, path } of parameters()) {
+      const place = params[path[0] ?? ""];
+      if (form === "place" && (typeof place === "string" || typeof place === "number"))
+        params[path[0] ?? ""] = await zonedPlace(session, place);
+    }
+    return session;
+  }
   const [field = ""] = position.path;
   const given = params[field] as string | number | undefined;
   const { session, seq } = await placeOf(operation.call, id, given, call);

@@ -59,8 +59,8 @@ export async function showOverview(out: Screen): Promise<void> {
     ),
     "",
     ...wrapped(
-      "An ID may be shortened to a unique suffix of at least 4 characters. Times are UTC; " +
-        "in a position, such as ID@TIME, a time without a zone is in your time zone. " +
+      "An ID may be shortened to a unique suffix of at least 4 characters. A time that you type " +
+        "without a zone is in your time zone. " +
         '"skein help VERB" shows the options and examples of a verb; "skein tour" shows what Skein does.',
     ),
   ]);

@@ -1,7 +1,8 @@
 /** `ID@SEQ`, `ID@NAME` and `ID@TIME`: a session, and a position, checkpoint or time of it, in one word. */
 import { SkeinError } from "../../core/error.ts";
 import type { Session } from "../../runtime/engine/session.ts";
-import { localTime, momentOf } from "../../runtime/read/time-place.ts";
+import { isTimeWord } from "../../core/text/time-word.ts";
+import { isZoneless, localTime, momentOf } from "../../runtime/read/time-place.ts";
 import { parsePlace } from "./args.ts";
 import type { Screen } from "./screen.ts";
 
@@ -29,9 +30,17 @@ export async function placeOf(
     });
   }
   const found = await session(id);
-  const seq = place === undefined ? null : (await found.load(place)).seq;
-  if (seq !== null && typeof place === "string" && momentOf(place, 0) !== null)
+  const seq = place === undefined ? null : (await found.load(await zonedPlace(found, place))).seq;
+  if (seq !== null && typeof place === "string" && isTimeWord(place))
     for await (const { at: ms } of found.events({ fromSeq: seq, toSeq: seq }))
       out.note(`${place}: position ${seq}, of ${localTime(ms)}`);
   return { session: found, seq };
+}
+
+/** A time without a zone is in that of the person. An old checkpoint may be named like a time, and wins. */
+export async function zonedPlace(session: Session, place: string | number): Promise<string | number> {
+  if (typeof place === "number" || !isZoneless(place)) return place;
+  if ((await session.fold()).standing.checkpoints.has(place)) return place;
+  const ms = momentOf(place, Date.now());
+  return ms === null ? place : new Date(ms).toISOString();
 }

@@ -51,13 +51,14 @@ async function load(name: string): Promise<Verb> {
 
 async function runVerb(verb: Verb, words: readonly string[], circumstances: VerbHost): Promise<number> {
   const nowMs = Date.now();
-  const { args, options } = parseWords(verb, words, nowMs);
+  const { args, options, zoned } = parseWords(verb, words, nowMs);
   const out = makeScreen(circumstances.surface, options["json"] === true, pastableCommand(options["store"]));
   if (options["help"] === true) {
     const { showHelp } = await import("./help.ts");
     await showHelp(out, verb);
     return 0;
   }
+  for (const one of zoned) out.note(out.dim(one));
   const place = String(options["store"] ?? (process.env["SKEIN_STORE"] || "./skein.db"));
   if (verb.endsUnread === true) circumstances.surface.endUnread?.();
   const opening = makeOpening(place);

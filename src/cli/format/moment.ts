@@ -21,7 +21,7 @@ export function parseSpan(what: string, text: string): number {
 }
 
 interface MomentReading {
-  /** The zone of a date or time that names none; defaults to UTC. */
+  /** The zone of a date or time that names none; defaults to that of the person. */
   readonly zone?: string;
   /** An example of a length of time. */
   readonly spanHint?: string;
@@ -40,22 +40,32 @@ export function parseMoment(what: string, text: string, nowMs: number, reading: 
   }
   if (/^\d{11,15}$/.test(text)) return Number(text);
   if (spanPattern.test(text)) return nowMs - parseSpan(what, text);
-  const ms = match === null ? Number.NaN : Date.parse(`${date}T${time}${zone ?? "Z"}`);
+  const read = zone ?? (place === undefined ? "" : "Z");
+  const ms = match === null ? Number.NaN : Date.parse(`${date}T${time}${read}`);
   // Date.parse takes the 31st of February for the 2nd of March.
   const real = !Number.isNaN(ms) && new Date(Date.parse(`${date}T00:00Z`)).toISOString().startsWith(date);
   if (real) return place === undefined ? ms : localMs(ms, place);
-  const zoneless = `without a zone it is ${place ?? "UTC"}`;
+  const zoneless = `without a zone it is ${place ?? ownZone()}`;
   throw new SkeinError("invalid", `${what}: expected a date or time, got ${quote(text)}`, {
     hint: `for example 2026-11-01, 2026-11-01T09:30:00Z (${zoneless}), or ${spanHint}`,
   });
 }
 
-/** A future moment: as any moment, or a length of time from now. Clocks are those of the zone, or UTC. */
+/** A future moment: as any moment, or a length of time from now. */
 export function parseComing(what: string, text: string, nowMs: number, zone?: string): number {
   const reading = { spanHint: "2h for two hours from now", ...(zone === undefined ? {} : { zone }) };
   if (zone !== undefined || !/^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text))
     return parseMoment(what, text, nowMs, reading);
   return nowMs + parseSpan(what, text);
+}
+
+/** The zone of the person who types, such as `Europe/Berlin`. */
+export const ownZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+/** Whether which moment it means depends on a zone. */
+export function isOfZone(text: string): boolean {
+  const match = momentPattern.exec(text);
+  return match !== null && match[3] === undefined;
 }
 
 const isMoment = (text: string): boolean => /^\d{11,15}$/.test(text) || spanPattern.test(text);

@@ -73,6 +73,7 @@ export function stateLines(
         .join("  "),
     ),
     ...bindingRows(state, paths).flatMap(([name, text]) => row(name, text)),
+    ...row("checks", state.checks.map(checkText).join("  ")),
     ...row("rules", state.permissions.map(ruleText).join("  ")),
     ...row("scratch", pairs(state.scratch)),
     ...row(
@@ -183,6 +184,10 @@ function budgetText({ budget: { limits, used }, cost }: StateView): string {
     )
     .join("  ");
 }
+
+/** An accept check and its result: `tests: failed`, `looks: waiting (person)`. */
+const checkText = ({ check, kind, status }: StateView["checks"][number]): string =>
+  `${check}: ${status}${kind === "command" || kind === check ? "" : ` (${kind})`}`;
 
 /** A rule in a few words: `deny shell`, `ask * (unsafe)`. */
 export const ruleText = (one: {

@@ -2,7 +2,7 @@
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { WakeTrigger } from "../../core/trigger/trigger.ts";
-import { parseComing, parseSpan } from "./moment.ts";
+import { ownZone, parseComing, parseSpan } from "./moment.ts";
 
 const shapes =
   "at:TIME, every:SPAN, cron[@ZONE]:LINE, file:PATH, git:PATH, message[:TOPIC], resource:BINDING";
@@ -23,7 +23,7 @@ export function parseWake(word: string, nowMs: number): WakeTrigger {
     case "every":
       return { kind, everyMs: parseSpan(what, value) };
     case "cron":
-      return { kind, cron: value, ...(zone === undefined ? {} : { zone }) };
+      return { kind, cron: value, zone: zone ?? ownZone() };
     case "file":
     case "git":
       return { kind, path: value };

@@ -1,4 +1,5 @@
 /** Answers what a suspended session waits for. */
+import { SkeinError } from "../../core/error.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import { questionLines, questionOf, wayOn } from "../chat/question.ts";
 import { oneOf } from "../command/args.ts";
@@ -10,11 +11,19 @@ export const answerPlain = plain("session.answer", {
   prepare({ params, args: { VERDICT } }) {
     params.allow = VERDICT === undefined || oneOf("VERDICT", VERDICT, ["allow", "deny"]) === "allow";
   },
-  async call({ found, params: { allow = true, ...rest }, args: { VERDICT } }) {
+  async call({ found, params: { allow = true, ...rest }, args: { VERDICT }, out }) {
     const question = await questionOf(found);
     if (VERDICT === undefined && rest.text === undefined) return { question };
-    if (VERDICT === undefined && (question?.calls.length ?? 0) > 0)
+    const isAsked = (question?.calls.length ?? 0) > 0;
+    if (VERDICT === undefined && isAsked)
       throw invalid("answer: VERDICT is required: tool calls wait for approval", "allow or deny them");
+    if (VERDICT !== undefined && !isAsked)
+      throw new SkeinError("refused", `answer: ${VERDICT}: no tool call waits for approval`, {
+        hint:
+          question === null
+            ? "the session is not suspended; to send a message, use skein input"
+            : wayOn(question, out.command).join("; "),
+      });
     return { written: await found.answer({ allow, ...rest }) };
   },
   print({ question = null, written }, { found: { id }, params: { allow }, args: { VERDICT }, out }) {

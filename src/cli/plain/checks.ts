@@ -1,6 +1,7 @@
 /** Accept checks: what came of each. */
 import { shortId } from "../../core/text/short-id.ts";
 import { plain } from "../command/presentation.ts";
+import { ago } from "../format/moment.ts";
 import { oneLine } from "../format/text.ts";
 
 const tailLines = 20;
@@ -12,13 +13,14 @@ export const checkPlain = [
     },
   }),
   plain("session.check", {
-    print({ passed, seq, checks }, { found: { id }, out }) {
+    print({ passed, seq, checks }, { found: { id }, out, nowMs }) {
       const json = { session: id, passed, seq, checks };
       if (checks.length === 0) return { json, lines: [`${shortId(id)} has no accept checks`] };
-      const lines = checks.flatMap(({ check, kind, status, reason, text, output }) => {
+      const lines = checks.flatMap(({ check, kind, status, reason, text, output, at, ran }) => {
         const paint = status === "passed" ? out.green : status === "waiting" ? out.yellow : out.red;
         const what = reason ?? (status === "waiting" ? text : null);
-        const line = `${paint(status)} ${check}${what === null ? "" : `: ${oneLine(what)}`}`;
+        const since = ran || at === null ? "" : out.dim(` (${ago(at, nowMs)}; it did not run again)`);
+        const line = `${paint(status)} ${check}${what === null ? "" : `: ${oneLine(what)}`}${since}`;
         const told =
           status === "passed" || output === null ? [] : output.trimEnd().split("\n").slice(-tailLines);
         const way =
@@ -27,7 +29,9 @@ export const checkPlain = [
             : [];
         return [line, ...told.map((one) => out.dim(`  ${oneLine(one)}`)), ...way];
       });
-      return { json, lines, code: passed ? 0 : 1 };
+      const old = checks.filter(({ kind, ran, at }) => kind !== "person" && at !== null && !ran);
+      const again = `nothing changed since; to run it again: ${out.command(`check ${shortId(id)} --again`)}`;
+      return { json, lines, notes: old.length === 0 ? [] : [out.dim(again)], code: passed ? 0 : 1 };
     },
   }),
 ];

@@ -169,12 +169,14 @@ async function find(engine: OpenEngine, { words, given }: MemoryTarget): Promise
   const all = await (await engine()).memory(ownerOf(given));
   const found = all.filter((one) => one.key === key && (kind ?? one.kind) === one.kind);
   if (found.length > 0) return found;
+  const other = all.find((one) => one.key === key);
   const near = nearest(
     key,
-    all.map((one) => one.key),
+    all.map((one) => one.key).filter((one) => one !== key),
   );
-  throw new SkeinError("not-found", `memory: no entry ${quote(key)}`, {
-    hint: near === undefined ? '"skein memory list" lists the entries' : `did you mean ${quote(near)}?`,
+  const named = near === undefined ? '"skein memory list" lists the entries' : `did you mean ${quote(near)}?`;
+  throw new SkeinError("not-found", `memory: no ${kind ?? "entry"} ${quote(key)}`, {
+    hint: other === undefined ? named : `${quote(key)} is a ${other.kind}`,
   });
 }
 

@@ -89,9 +89,13 @@ const eraseLines = ({ project, records, bytes: size, sessions }: EraseProjectRep
   ...sessions.map((one) => `  ${one.session}  ${plural(one.records, "content")} (${bytes(one.bytes)})`),
 ];
 
-const stateOf = ({ project, status, outcome, sessions, items, notes }: ProjectSummary): string =>
-  `${project}: ${status}${outcome === null ? "" : ` (${outcome})`}, ${plural(sessions, "session")}, ` +
-  `${plural(items, "item")}, ${plural(notes, "note")}`;
+const stateOf = (one: ProjectSummary): string =>
+  `${one.project}: ${statusOf(one)}, ${plural(one.sessions, "session")}, ` +
+  `${plural(one.items, "item")}, ${plural(one.notes, "note")}`;
+
+/** `open`, `closed (completed)`, `archived (completed)`. */
+const statusOf = ({ status, outcome }: Pick<ProjectSummary, "status" | "outcome">): string =>
+  outcome === null ? status : `${status} (${outcome})`;
 
 function rows(all: readonly ProjectRow[], out: Screen, nowMs: number): string[] {
   const short = out.columns !== null;
@@ -100,7 +104,7 @@ function rows(all: readonly ProjectRow[], out: Screen, nowMs: number): string[] 
     ["PROJECT", "STATUS", ">SESSIONS", ">RUNNING", ">COST", ">ITEMS", "ACTIVE", "NAME"],
     all.map((one) => [
       short ? shortId(one.project) : one.project,
-      one.outcome ?? one.status,
+      statusOf(one),
       String(one.sessions),
       String(one.active.running),
       spendText(one.cost),

@@ -28,7 +28,7 @@ export const log = verb({
   },
   about: [
     "A TIME is a date, with a time or without (2026-11-01, 2026-11-01T09:30:00Z; without a zone it is " +
-      "UTC), a length of time ago (90s, 30m, 2h, 1d), or milliseconds since 1970.",
+      "in yours), a length of time ago (90s, 30m, 2h, 1d), or milliseconds since 1970.",
   ],
   examples: [
     "skein log 4x8kz1 --from 10 --to 20 --json  # ten positions and one, for programs",

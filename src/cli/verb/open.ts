@@ -121,7 +121,7 @@ export const open = verb({
         hint: 'state the goal in a sentence: skein open "Fix login"',
       });
     }
-    await checkModelName(model);
+    await checkModelName(model, out);
     const labels = pairsOf("--label", options.label);
     const asked: OpenOptions = {
       ...present({ objective, name, agent, model, instructions, priority, project }),

@@ -12,7 +12,7 @@ import { budgetOf, budgetOptions } from "../command/budget-options.ts";
 import { answerChange } from "../command/change-verb.ts";
 import { pairsOf, present } from "../command/input.ts";
 import { checkModelName } from "../format/model-name.ts";
-import { ago, exact, parseComing } from "../format/moment.ts";
+import { ago, exact, ownZone, parseComing } from "../format/moment.ts";
 import { table } from "../format/table.ts";
 import { oneLine } from "../format/text.ts";
 import { specText } from "../../core/trigger/spec-text.ts";
@@ -26,7 +26,7 @@ const options = {
   zone: {
     type: "text",
     value: "ZONE",
-    what: "with --cron, or --at a local time: the time zone; by default UTC",
+    what: "with --cron, or --at a time without a zone: the time zone; by default yours",
   },
   file: {
     type: "text",
@@ -236,7 +236,7 @@ async function specOf(given: TriggerInput, engine: Engine, nowMs: number): Promi
     case "every":
       return { kind, everyMs: everyOf(given) };
     case "cron":
-      return { kind, cron: cron ?? "", ...present({ zone }) };
+      return { kind, cron: cron ?? "", zone: zone ?? ownZone() };
     case "file":
       return { kind, path: file ?? "", ...present({ glob, debounceMs }) };
     case "git":

@@ -23,6 +23,7 @@ import { itemKey } from "../item/fold.ts";
 import { defaultStatus } from "../item/kind.ts";
 import { limit } from "../limit.ts";
 import * as range from "../range.ts";
+import { isTimeWord } from "../text/time-word.ts";
 import { pinDraft } from "../session/decide.ts";
 import { type Mind, type State, emptyStanding } from "../state.ts";
 import { boundDraft, grantDraft } from "../tool/drafts.ts";
@@ -93,6 +94,13 @@ export const branchDecisions: Decisions<BranchCommand["do"]> = {
         "invalid",
         `checkpoint: name: expected a word, got the number "${name}"`,
         "numbers name positions; choose a name such as before-deploy",
+      );
+    }
+    if (isTimeWord(name)) {
+      return refuse(
+        "invalid",
+        `checkpoint: name: expected a word, got the time "${name}"`,
+        "times name positions; choose a name such as before-deploy",
       );
     }
     if (atSeq < 1 || atSeq > state.seq) {

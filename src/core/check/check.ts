@@ -28,6 +28,18 @@ const inside = z
   .describe("the bound directory; by default the first")
   .exactOptional();
 
+/** Not absolute, and not above where it begins. Links are followed when the check runs. */
+function isInside(path: string): boolean {
+  if (/^([/\\]|[A-Za-z]:)/.test(path)) return false;
+  let depth = 0;
+  for (const part of path.split(/[/\\]/)) {
+    if (part === "..") depth -= 1;
+    else if (part !== "" && part !== ".") depth += 1;
+    if (depth < 0) return false;
+  }
+  return true;
+}
+
 /** An accept check as a caller gives it, by its kind. */
 export const checkSchemas = once(() => ({
   command: z.strictObject({
@@ -40,7 +52,12 @@ export const checkSchemas = once(() => ({
   file: z.strictObject({
     kind: z.literal("file"),
     name,
-    path: z.string().min(1).max(1_000).describe("a file that must exist, in a bound directory"),
+    path: z
+      .string()
+      .min(1)
+      .max(1_000)
+      .refine(isInside, "expected a path relative to the bound directory, and inside it")
+      .describe("a file that must exist, in a bound directory"),
     contains: Text.describe("a text that it must hold").exactOptional(),
     in: inside,
   }),

@@ -51,6 +51,10 @@ export interface CheckRow {
   readonly tries: number;
   /** The position of its result. */
   readonly seq: number | null;
+  /** When it was found. */
+  readonly at: number | null;
+  /** Whether this call found it; an earlier result of an unchanged session is repeated. */
+  readonly ran: boolean;
   readonly reason: string | null;
   readonly output: string | null;
   readonly exitCode?: number;
@@ -91,6 +95,7 @@ export async function checkSession(
 ): Promise<CheckReport> {
   checkCall("session.check", options);
   const { pass, fail, because, only, again, commit, signal } = options;
+  const { seq: before } = await deps.writer.current(session);
   const isVerdict = pass !== undefined || fail !== undefined;
   const mixed = isVerdict ? (only ?? again ?? commit) !== undefined : because !== undefined;
   if (mixed || (pass !== undefined && fail !== undefined))
@@ -101,7 +106,7 @@ export async function checkSession(
     await decideByPerson(deps, session, { check: pass ?? fail ?? "", isPassed: pass !== undefined, because });
   else await runDue(deps, session, present({ only, again, commit, signal }));
   const state = await closeIfDone(deps, session, await deps.writer.current(session));
-  return report(deps, session, state);
+  return report(deps, session, state, before);
 }
 
 async function decideByPerson(
@@ -234,7 +239,7 @@ async function closeIfDone({ writer, actor }: Deps, session: SessionId, state: S
   }
 }
 
-async function report(deps: Deps, session: SessionId, state: State): Promise<CheckReport> {
+async function report(deps: Deps, session: SessionId, state: State, before: number): Promise<CheckReport> {
   const { checks } = state.standing;
   const known = await readChecks(deps.store, session, state);
   const rows: CheckRow[] = [];
@@ -248,6 +253,8 @@ async function report(deps: Deps, session: SessionId, state: State): Promise<Che
       text: definition === undefined ? null : checkText(definition),
       tries,
       seq: result?.seq ?? null,
+      at: ran?.at ?? null,
+      ran: result !== null && result.seq > before,
       reason: ran?.reason ?? null,
       output: ran?.output ?? null,
       ...ran?.facts,
@@ -267,7 +274,7 @@ async function ranAt({ store, writer }: Deps, session: SessionId, seq: number) {
   )) {
     const { exitCode, score, ms, commit, by } = event.body as Facts;
     const content = (event.content ?? {}) as { readonly output?: string; readonly reason?: string };
-    return { facts: present({ exitCode, score, ms, commit, by }), ...content };
+    return { at: event.at, facts: present({ exitCode, score, ms, commit, by }), ...content };
   }
   return null;
 }

@@ -147,6 +147,7 @@ export class Session extends SessionChecks {
 
   /** Working memory that rewinds with the session. Without a value the key is removed. */
   async scratch(key: string, value?: unknown): Promise<AppendResult> {
+    checkCall("session.scratch", {}, { key });
     return written(await this.#change({ do: "scratch", key, value }));
   }
 

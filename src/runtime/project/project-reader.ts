@@ -8,6 +8,7 @@ import { isProjectId, quote, type ProjectId } from "../../core/ids.ts";
 import { ProjectState } from "../../core/project/project.ts";
 import type { Store } from "../../store/port.ts";
 import { makeKeyedMutex } from "../log/keyed-mutex.ts";
+import { suffixCharsMin } from "../read/find.ts";
 import { holdsRecord, isBehind, type KnownHead } from "../read/known-heads.ts";
 import { readPages, readRecords } from "../read/record-pages.ts";
 
@@ -103,6 +104,12 @@ export async function findProject(reader: ProjectReader, idOrEnding: string): Pr
   const found = (await reader.ids()).filter((id) => id.endsWith(idOrEnding));
   const [only, ...others] = found;
   if (only === undefined) throw noProject(idOrEnding);
+  if (others.length === 0 && idOrEnding.length < suffixCharsMin)
+    throw new SkeinError(
+      "invalid",
+      `project: id: expected at least ${suffixCharsMin} characters of an id, got ${quote(idOrEnding)}`,
+      { hint: `for example ${only.slice(-6)}` },
+    );
   if (others.length === 0) return only;
   throw new SkeinError("invalid", `project: id: "${idOrEnding}" matches more than one project`, {
     hint: `use a longer suffix: ${found.slice(0, 5).join(", ")}`,

@@ -19,6 +19,7 @@ import type { Part, Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { seal } from "../log/seal.ts";
 import { contentOf, readContent } from "../read/content.ts";
+import { findSession } from "../read/find.ts";
 import { readRecords } from "../read/record-pages.ts";
 import { changeProject, writeOnceIn } from "./change.ts";
 import { standingRows, type SessionSummary } from "../read/session-list.ts";
@@ -190,14 +191,15 @@ export const retractInProject = (
 };
 
 /** Adds an entry to the project's journal. */
-export const noteInProject = (
+export async function noteInProject(
   deps: Deps,
   idOrEnding: string,
-  options: { readonly text: string; readonly session?: string },
-): Promise<ProjectSummary> => {
-  checkCall("engine.noteInProject", options, { project: idOrEnding });
-  return change(deps, idOrEnding, { do: "note", ...options });
-};
+  { text, ...options }: { readonly text: string; readonly session?: string },
+): Promise<ProjectSummary> {
+  checkCall("engine.noteInProject", { text, ...options }, { project: idOrEnding });
+  const session = options.session === undefined ? undefined : await findSession(deps.store, options.session);
+  return change(deps, idOrEnding, { do: "note", text, ...present({ session }) });
+}
 
 /** Closes it. Its sessions go on; no other may join. */
 export const closeProject = (

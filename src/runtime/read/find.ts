@@ -4,7 +4,7 @@ import { isSessionName, parseSessionId, quote, type SessionId } from "../../core
 import type { Store } from "../../store/port.ts";
 
 /** Shorter ones are typed by mistake, and some verbs delete. */
-const suffixCharsMin = 4;
+export const suffixCharsMin = 4;
 
 export async function findSession(store: Store, idOrEnding: string): Promise<SessionId> {
   if (typeof idOrEnding !== "string")

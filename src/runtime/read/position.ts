@@ -3,7 +3,7 @@ import { SkeinError, sessionNotFound } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 import type { Head, Store } from "../../store/port.ts";
-import { localTime, momentOf, timeHint } from "./time-place.ts";
+import { exactMomentOf, isZoneless, localTime, timeHint } from "./time-place.ts";
 
 interface Logs {
   readonly store: Store;
@@ -39,8 +39,12 @@ export async function resolvePlace(logs: Logs, session: SessionId, place: string
   const state = await logs.writer.current(session);
   const seq = state.standing.checkpoints.get(place);
   if (seq !== undefined) return seq;
-  const moment = momentOf(place, logs.store.now());
+  const moment = exactMomentOf(place, logs.store.now());
   if (moment !== null) return positionUntil(logs, session, moment);
+  if (isZoneless(place))
+    throw new SkeinError("invalid", `position: expected a time with a zone, got ${quote(place)}`, {
+      hint: `for example ${timeHint}`,
+    });
   const names = [...state.standing.checkpoints.keys()];
   const known =
     names.length === 0

@@ -3,6 +3,7 @@
  * brought up to the head before each answer.
  */
 import type { ItemKind, ItemStatus } from "../../core/item/kind.ts";
+import type { StoredRecord } from "../../core/chain.ts";
 import { present } from "../../core/present.ts";
 import { readEvent } from "../../core/event.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -19,6 +20,8 @@ export type IndexProgress = (done: { readonly records: number; readonly sessions
 
 /** Records in one step: one transaction of less than 20 ms. */
 const stepRecords = 200;
+/** The definitions of tools: noise, as every session has them. An index of an older version has them, too. */
+const unsearched: ReadonlySet<string> = new Set(["tools.bound"]);
 const changesItems = /^(item\.|session\.(opened|forked|rewound|merged)$|content\.erased$)/;
 
 /** Up to the head, or by so many steps. False: there is more. */
@@ -37,7 +40,7 @@ export async function catchUp(
     for (const record of page.records) {
       if (!isSharedLogId(record.session) && changesItems.test(record.type))
         touched.set(record.session, record.seq);
-      if (record.content === null) continue;
+      if (record.content === null || unsearched.has(record.type)) continue;
       const text = textOf(await contentOf(store, record).catch(ifDamaged));
       if (text !== "") texts.push({ session: record.session, seq: record.seq, text });
     }
@@ -199,13 +202,13 @@ export async function hitsIn(
 ): Promise<SearchHit[]> {
   const count = Math.min(options.limit ?? 20, limit.searchMax);
   const { session, logs } = options;
-  const found = await store.search(text, { limit: count, ...present({ session, logs }) });
+  const among = present({ session, logs });
   const minds = new Map<LogId, State>();
   const hits: SearchHit[] = [];
-  for (const { session: log, seq } of found) {
-    const [record] = await store.read(log, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+  for (const { session: log, record } of await foundIn(store, text, { count, ...among })) {
+    const { seq } = record;
     const head = await store.head(log);
-    if (record === undefined || head === undefined) continue;
+    if (head === undefined) continue;
     const state = minds.get(log) ?? (isSharedLogId(log) ? undefined : await states.at(log, head.seq));
     if (state !== undefined) minds.set(log, state);
     const { event } = readEvent(record, false);
@@ -220,6 +223,23 @@ export async function hitsIn(
     });
   }
   return hits;
+}
+
+/** The matching records without their contents. Asks for more while an older index has what is left out. */
+async function foundIn(
+  store: Store,
+  text: string,
+  { count, ...among }: Pick<SearchIn, "session" | "logs"> & { readonly count: number },
+): Promise<{ readonly session: LogId; readonly record: StoredRecord }[]> {
+  for (let most = count; ; most = Math.min(2 * most, limit.searchMax)) {
+    const found = await store.search(text, { limit: most, ...among });
+    const kept = [];
+    for (const { session: log, seq } of found) {
+      const [record] = await store.read(log, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+      if (record !== undefined && !unsearched.has(record.type)) kept.push({ session: log, record });
+    }
+    if (kept.length >= count || found.length < most || most >= limit.searchMax) return kept.slice(0, count);
+  }
 }
 
 function mindOf({ mind }: State, seq: number): SearchHit["mind"] {

@@ -1,7 +1,9 @@
 /**
  * Times as positions: `2026-11-16T09:00`, `2026-11-16`, `yesterday`, `-2h`. A time stands for the last event
- * until then; a day for its end. Without a zone it is in that of the process.
+ * until then; a day for its end. Without a zone it is in that of the person: only the command line, which
+ * runs where the person is, resolves those. A library may run in a server elsewhere, and takes none.
  */
+import { isTimeWord } from "../../core/text/time-word.ts";
 
 const unitsMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 } as const;
 const agoPattern = /^-(\d{1,6})([smhdw])$/;
@@ -9,9 +11,17 @@ const datePattern = /^(\d{4})-(\d{2})-(\d{2})$/;
 const timePattern = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)(Z|[+-]\d{2}:\d{2})?$/;
 
 /** The examples for hints. */
-export const timeHint = "2026-11-16T09:00, 2026-11-16, yesterday or -2h";
+export const timeHint = "2026-11-16T09:00Z or -2h";
 
-/** The moment that a word means, in milliseconds since 1970; null when it is no time. */
+/** The moment that a word means in any zone; null when it is no time, or one of a zone. */
+export const exactMomentOf = (word: string, nowMs: number): number | null =>
+  isZoneless(word) ? null : momentOf(word, nowMs);
+
+/** Whether the moment that it means depends on a zone. */
+export const isZoneless = (word: string): boolean =>
+  isTimeWord(word) && !agoPattern.test(word) && !/(Z|[+-]\d{2}:\d{2})$/.test(word.slice(10));
+
+/** The moment that a word means in the zone of the process, in milliseconds; null when it is no time. */
 export function momentOf(word: string, nowMs: number): number | null {
   const ago = agoPattern.exec(word);
   if (ago !== null) return nowMs - Number(ago[1]) * unitsMs[ago[2] as keyof typeof unitsMs];

@@ -180,6 +180,13 @@ test("a checkpoint names a position that is there, and no number", () => {
     assert.equal(two.refusal({ do: "save", name: "here", atSeq }).code, "not-found", String(atSeq));
   }
   assert.equal(two.refusal({ do: "save", name: "12" }).code, "invalid");
+  for (const name of ["yesterday", "-2h", "2026-11-16", "2026-11-16T09:00", "2026-11-16 09:00:30.5+01:00"])
+    assert.equal(
+      two.refusal({ do: "save", name }).message,
+      `checkpoint: name: expected a word, got the time "${name}"`,
+    );
+  for (const name of ["v2026", "today", "2h", "2026-11-16-release"])
+    assert.ok(two.decide({ do: "save", name }).ok, name);
 });
 
 test("a session at its limit of checkpoints can still move one", () => {

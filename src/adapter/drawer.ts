@@ -9,8 +9,8 @@
  * - **Verbatim records.** `append` writes records `x.ADAPTER.NOUN` in one append: `body` is for what the log
  *   view may show for ever (numbers, plain ids), `value` is any JSON and comes back equal. What Skein's JSON
  *   cannot hold (NUL, half surrogate pairs, the key `__proto__`, nesting over 64) is stored as JSON text, and
- *   what is longer than a record as several text records before it, in the same append. Values that are no
- *   JSON (`NaN`, a `Date`, `undefined` in a list) are refused: serialize them first.
+ *   what is longer than a record as several text records before it, in the same append. Values that JSON
+ *   lacks (`NaN`, a `Date`, `undefined` in a list) are refused: serialize them first.
  * - **Incremental reads.** `read(fromSeq)` gives the records from a position on. An adapter keeps an index
  *   that is derived from them, with the position it has read to, and reads on from there before it answers:
  *   so it sees what other processes wrote.

@@ -44,7 +44,7 @@ export async function makeRoom(session: Session, refused: (why: string) => Error
   await session.interrupt({ reason: "a new message follows" });
 }
 
-/** Whether a mark shows that nothing more comes of a turn before someone answers. */
+/** Whether a mark shows that a turn waits until someone answers. */
 export async function mayPause(
   { mark }: StreamMark,
   { startedSeq, waitsFor }: { readonly startedSeq: number; readonly waitsFor: unknown },

@@ -1,6 +1,6 @@
 /**
  * Whether the work of a ticket is accepted: what its session's checks found since the last turn, what is to
- * be done about it, and what the session is told.
+ * be done about it, and the message to the session.
  */
 import { checkText } from "../core/check/text.ts";
 import type { CheckState, NamedCheck } from "../core/check/check.ts";
@@ -74,7 +74,7 @@ async function ranAt(
 
 const outputCharsMax = 6_000;
 
-/** What the session is told of the checks that failed. */
+/** The message to the session about the failed checks. */
 export async function findingsOf(session: Session, state: State, triesMax: number): Promise<string> {
   const parts: string[] = [];
   let tries = 0;

@@ -17,7 +17,7 @@ async function saidOf(action: string, by: readonly string[]): Promise<string> {
   return surface.collected.stdout;
 }
 
-test("a person is told of the zone, and offered a session for another task", async () => {
+test("chat shows the zone, and offers a session for another task", async () => {
   const said = await saidOf("tell-person", ["drift"]);
   assert.match(said, /^The context is strained \(the last inputs look like another task\)/);
   assert.match(said, /skein open "THE OTHER TASK" --from \w+ takes over/);

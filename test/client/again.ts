@@ -89,7 +89,7 @@ export const table: Readonly<Record<string, Row>> = {
   "branch/clear.test.ts": long,
   "branch/amend.test.ts": all,
   "branch/rollover.test.ts": but({
-    "in the middle of a turn, between two steps, the work goes on in the next session": inside,
+    "a rollover between two steps continues the turn in the next session": inside,
     "it is refused while a call is open, and says which": driven,
   }),
   "turn/compaction-chance.test.ts": long,
@@ -116,7 +116,7 @@ export const table: Readonly<Record<string, Row>> = {
       "has it end after 5 ms, which is less than the way to the server may take",
   }),
   "turn/file-keeping.test.ts": but({
-    "files stay as they are while the session runs, after unbinding, and without being asked": driven,
+    "files stay unchanged while the session runs, after unbinding, and without the option": driven,
   }),
   "turn/files.test.ts": inside,
   "turn/ended-holder.test.ts": processes,
@@ -234,7 +234,7 @@ export const table: Readonly<Record<string, Row>> = {
     "a template that cannot open is refused when set; a later failure is retried": worded,
   }),
   "turn/loop.test.ts": but({
-    "after a crash unsafe is unknown and asked about, the rest runs again": driven,
+    "after a crash an unsafe call is unknown and waits for a person, others run again": driven,
     "a probe finds the outcome of an unsafe call": driven,
     "an unsafe call that its holder finishes after the lease has expired does not run twice": driven,
   }),

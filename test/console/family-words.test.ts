@@ -39,7 +39,7 @@ test("the pieces add up to the text, and equal texts have no changed piece", () 
   );
 });
 
-test("texts too long to be held word against word keep their common beginning and end", () => {
+test("texts too long for a comparison by words keep their common beginning and end", () => {
   const long = (say: string): string => `begin ${`${say} `.repeat(3_000)}end`;
   const [ours] = compareWords(long("one"), long("two"));
   assert.deepEqual([ours[0]?.text, ours.at(-1)?.text], ["begin ", " end"]);

@@ -64,7 +64,7 @@ test("a command that removes something warns first", () => {
     assert.ok(asks(id), id);
 });
 
-test("nothing that must be given is run without being asked for", () => {
+test("a call with required parameters never runs without asking for them", () => {
   for (const id of operationIds) {
     if (commandOf(id).does.how !== "run") continue;
     assert.deepEqual(

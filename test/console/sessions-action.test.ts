@@ -125,7 +125,7 @@ test("whatever a browser has stored, the fields are texts", () => {
     assert.deepEqual(lastUsed(kept), { agent: "", model: "" });
 });
 
-test("a range is selected from the one that was picked last, and let go of the same way", () => {
+test("a range is selected from the last picked row, and deselected the same way", () => {
   const order = ["a", "b", "c", "d"];
   clearSelected();
   pickRange(order, null, "b");

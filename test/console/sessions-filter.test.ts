@@ -85,7 +85,7 @@ test("labels are read as they are written", () => {
   assert.deepEqual(labelsOf("team=blue, half, =x, empty="), { team: "blue" });
 });
 
-test("a row is held against the filter as the store holds it", () => {
+test("a row is compared with the filter as in the store", () => {
   const row = rowOf({ name: "Payroll Run", objective: "Find the RATES", agent: "clerk", labels: { a: "b" } });
   const fits = (query: string): boolean => matches(row, filter(query));
   assert.deepEqual(

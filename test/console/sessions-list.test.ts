@@ -131,7 +131,7 @@ test("while the list is held, rows change in place, nothing moves, and new ones 
   assert.equal(list.listing.get().kept, 0);
 });
 
-test("pages that are read while it is held come after its end", async () => {
+test("pages that are read while the list is held are appended after its end", async () => {
   const { read } = server(150);
   const list = sessionList(filter(), read);
   await list.readHead();
@@ -197,7 +197,7 @@ test("an error is shown, the rows stay, and a retry recovers", async () => {
   assert.deepEqual([list.listing.get().error, shown(list).length], [undefined, 150]);
 });
 
-test("held or not, each existing session is shown once", () => {
+test("each existing session is shown once, with the list held or not", () => {
   const id = fc.nat(12).map((n) => idOf(n));
   const row = fc.record({ session: id, activeAt: fc.nat(20) }).map((part) => rowOf(part));
   fc.assert(

@@ -31,7 +31,7 @@ function slowServer() {
 
 const never = (): never => assert.fail("it was not to be told");
 
-test("places that were left before they were asked for are never asked for", async () => {
+test("positions that were left before their request are never requested", async () => {
   const server = slowServer();
   const told: string[] = [];
   const reader = latestReader({ load: server.load, tell: (_, value) => told.push(value), fail: never });

@@ -145,7 +145,7 @@ test("a failed read shows, and is retried on request", async () => {
   assert.deepEqual([loader.error.get(), bounds(loader)], [null, [1, 100, 10]]);
 });
 
-test("of too many events those at the other end are let go", () => {
+test("over the limit, events at the other end are dropped", () => {
   const windowOf = (fromSeq: number, toSeq: number): TranscriptWindow => ({
     fromSeq,
     toSeq,

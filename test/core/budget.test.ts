@@ -56,7 +56,7 @@ describe("what is left", () => {
 describe("what goes back to the payer", () => {
   const back = (life: Life, nowMs = 0): Amounts | null => leftToReturn(stateOf(life), nowMs)?.amounts ?? null;
 
-  test("is what is left of the amounts it gave", () => {
+  test("the refund is the unused part of the given amounts", () => {
     const life = { limits: { tokens: 100, steps: 5 }, paid: { tokens: 100 }, used: { tokens: 30, steps: 1 } };
     assert.deepEqual(leftToReturn(stateOf(life), 0), { to: "ses_payer", amounts: { tokens: 70 } });
     assert.deepEqual(back({ ...life, allotted: { tokens: 20 }, reserved: { tokens: 9 } }), { tokens: 41 });
@@ -152,7 +152,7 @@ describe("the limit that is short", () => {
     assert.equal(short({ tokens: 0 }, { used: { tokens: 100 } }), null);
   });
 
-  test("is the first that the amounts go beyond, with what is used of it", () => {
+  test("the reached limit is the first that is exceeded, with its use", () => {
     assert.deepEqual(short({ tokens: 11, steps: 4 }), { resource: "tokens", limit: 100, used: 90 });
     assert.deepEqual(short({ tokens: 10, steps: 4 }), { resource: "steps", limit: 3, used: 0 });
     assert.deepEqual(short({ tokens: 1 }, { reserved: { tokens: 10 } }), {
@@ -162,7 +162,7 @@ describe("the limit that is short", () => {
     });
   });
 
-  test("counts time that was asked for as passed", () => {
+  test("requested time counts as passed", () => {
     assert.deepEqual(short({ wallMs: 601 }), { resource: "wallMs", limit: 1_000, used: 1_001 });
   });
 

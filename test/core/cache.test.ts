@@ -13,7 +13,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.tuple(fc.constant("set" as const), key, fc.nat(1_000)),
 );
 
-test("get returns the last value set, or undefined; up to the limit is kept", () => {
+test("get returns the last value set, or undefined; as many as the limit stay", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 10 }), fc.array(step, { maxLength: 200 }), (least, steps) => {
       const kept = makeCache<number, number>(least);

@@ -46,7 +46,7 @@ test("foreign records pass through untouched, whatever they hold", () => {
   assert.equal(readEvent({ ...record("x.a", {}), v: 7 }, true).kind, "foreign");
 });
 
-test("an unknown type and a newer version are newer, and held against no schema of today", () => {
+test("an unknown type and a newer version are newer, and validated against no current schema", () => {
   assert.equal(readEvent(record("turn.paused", { odd: true }), true).kind, "newer");
   const later = { ...record("turn.started", { otherwise: 1 }), v: 2 };
   const { kind, event } = readEvent(later, true);

@@ -255,7 +255,7 @@ suite("the choice", () => {
     assert.ok(recall >= 0.9, `recall ${recall}`);
   });
 
-  test("one shared word is no relevance, unless it is a subject or an identifier", () => {
+  test("one shared word is not relevant, unless it is a subject or an identifier", () => {
     const [memory, relevance] = [new Memory(), new Relevance()];
     const texts = [
       ["river.bank", "The north bank floods every March"],

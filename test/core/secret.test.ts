@@ -242,7 +242,7 @@ suite("the forms and readings that are searched", () => {
     assert.deepEqual(stops(`${wide}\n${wide}a`), [16]);
   });
 
-  test("decode what is encoded for a URL at most twice, and know the place of each letter", () => {
+  test("decode URL encoding at most twice, and know the position of each letter", () => {
     for (const letter of ["\u007F", "\u0080", "\u07FF", "\u0800", "\uFFFF", "\u{10000}"]) {
       const encoded = encodeURIComponent(letter);
       const [reading] = readingsOf(`<${encoded}%41>`, false);

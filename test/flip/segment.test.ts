@@ -142,7 +142,7 @@ async function verifyAfter(harm: (raw: DatabaseSync) => boolean): Promise<Verify
   }
 }
 
-test(`verify reports every bit that was flipped in what is packed, ${flipsWanted} times`, async (context) => {
+test(`verify reports every flipped bit in packed segments, ${flipsWanted} times`, async (context) => {
   const seed = Number(process.env["SKEIN_FLIP_SEED"] ?? freshSeed());
   context.diagnostic(`seed ${seed}`);
   const next = numbersFrom(seed);

@@ -15,7 +15,7 @@ function configured(config: object, env: Readonly<Record<string, string>> = {}):
   return makeModels({ env, config: parsed, offline: offlineModel() }).embedder;
 }
 
-test("the configured embedding model is asked at its provider, in batches, with its key", async (t) => {
+test("the configured embedding model is called at its provider, in batches, with its key", async (t) => {
   const asked: { readonly path: string; readonly key: string; readonly texts: number }[] = [];
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     let text = "";

@@ -212,7 +212,7 @@ describe("questions", () => {
     );
   });
 
-  test("are answered from what was read and said", async () => {
+  test("questions are answered from earlier reads and messages", async () => {
     assert.equal(
       await ask("what is the base rate?", "read rates.json"),
       "base-rate is 4.1, as the context says.",
@@ -265,7 +265,7 @@ describe("summaries", () => {
   const opening = "[Everything so far was replaced by this summary. The log keeps it; recall reads it.]";
   const boundary = (summary: string): ContextPart => user(`${opening}\n\n${summary}`);
 
-  test("contain what was asked and done, and let unfinished work continue", async () => {
+  test("contain requests and actions, and let unfinished work continue", async () => {
     const { parts } = await turn("remember a is 1 and then list files and then remember b is 2");
     const front = parts.slice(0, 2);
     const summary = await summarize(parts.slice(0, 5));

@@ -21,7 +21,7 @@ test("work that waited for a processor is begun again, and has its result", () =
   assert.deepEqual(inTime(starved, 20), { begun: 2 });
 });
 
-test("work that never gets on is ended all the same", () => {
+test("work that never yields is ended too", () => {
   const hangs = (): object => {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
     return {};

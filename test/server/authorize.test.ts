@@ -179,7 +179,7 @@ test("the same token gets the same engine, and another token another", async () 
   assert.notEqual(await engineOf(two.token), first);
 });
 
-test("a token that asked too often is known after many others asked", async () => {
+test("a token over its rate limit stays limited after many other tokens", async () => {
   await using place = gated({ rate: { perSecond: 0.001, burst: 1 } });
   const { authorizer, engine } = place;
   const ask = async (token: string) => codeOf(await authorizer.authorize(bearing(token), read));

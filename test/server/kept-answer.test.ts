@@ -52,7 +52,7 @@ test("the oldest kept response goes first", async () => {
   assert.equal(kept.has("k1", "d"), true);
 });
 
-test("a response that gave way to a newer one under its key does not remove that one", async () => {
+test("a response that was replaced under its key does not remove the newer one", async () => {
   const kept = makeKeptAnswers();
   const first = Promise.withResolvers<string>();
   const early = kept.once("k", request, () => first.promise);

@@ -116,7 +116,7 @@ test("two servers that start at once agree on one token", async () => {
   assert.equal((await file.engine.tokens()).length, 1);
 });
 
-test("it is kept beside a store in a file, and nowhere for one in memory", async () => {
+test("it is stored beside a store in a file, and nowhere for one in memory", async () => {
   const at = (store: string, env = {}) => localTokenPath(store, { HOME: "/home/me", ...env }, digest);
   assert.equal(at("/data/skein.db"), "/data/skein.db.token");
   assert.equal(at("memory:"), null);

@@ -106,7 +106,7 @@ test("a preflight request gets the rights of an allowed page, and any other noth
   assert.ok(!JSON.stringify(ask("https://app.example")).includes("credentials"));
 });
 
-test("an address that others reach is bound to only when it was asked for", () => {
+test("an address that is reachable from other machines is bound only on request", () => {
   for (const host of ["127.0.0.1", "127.9.9.9", "::1", "localhost"]) {
     assert.ok(isLoopback(host), host);
     checkBinding(host, { named: false });

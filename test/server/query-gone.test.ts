@@ -7,7 +7,7 @@ import { memoryStore } from "../../src/store/memory/store.ts";
 import { workspace } from "../runtime/place.ts";
 import { served } from "./served.ts";
 
-test("a request that is broken off ends its query, one that is answered does not", async () => {
+test("an aborted request ends its query, an answered one does not", async () => {
   const signals: AbortSignal[] = [];
   const begun = new AbortController();
   const ended = new AbortController();

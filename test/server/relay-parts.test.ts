@@ -119,7 +119,7 @@ test("a lease is of the process whose worker has it, by number or by name", () =
     assert.equal(isHeldBy(holder, process), false, holder);
 });
 
-test("what another machine calls itself is not asked for here", () => {
+test("an authority that names another machine is rejected here", () => {
   const own = "here:12/4026";
   const near = ["http://127.0.0.1:7717", "http://localhost:7717", "http://[::1]:7717"];
   for (const address of near) {

@@ -94,7 +94,7 @@ test("a key of another kind of change is not mistaken for this call's, while it 
   );
 });
 
-test("a message is held to its key by receiver, topic and text", async () => {
+test("a message's idempotency key covers receiver, topic and text", async () => {
   await using place = await served();
   const [from, to, other] = await Promise.all(
     ["a", "b", "c"].map((objective) => place.engine.open({ objective })),
@@ -111,7 +111,7 @@ test("a message is held to its key by receiver, topic and text", async () => {
   assert.equal((await to!.fold()).standing.inbox.waiting.length, 1);
 });
 
-test("an input that was asked with a key runs no other input", async () => {
+test("an input with a key runs no other input", async () => {
   await using place = await served();
   const { id } = await place.engine.open({ objective: "Once", model: "test/scripted" });
   const headers = { "idempotency-key": "k" };

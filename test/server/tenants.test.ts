@@ -60,7 +60,7 @@ test("a tenant without requests is closed after a while, unless it is busy", asy
   assert.equal(told.at(-1), "open a");
 });
 
-test("of too many, the one that was not asked for for longest is closed", async () => {
+test("over the limit, the least recently used tenant is closed", async () => {
   const { tenants, told } = someTenants({ openMax: 2 });
   await using _ = tenants;
   for (const tenant of ["a", "b", "a", "c"]) await tenants.engineOf(tenant);

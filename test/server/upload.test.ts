@@ -103,7 +103,7 @@ async function* pieces(...given: readonly (string | Uint8Array)[]): AsyncGenerat
   for (const one of given) yield Buffer.from(one as string);
 }
 
-test("a streamed text is kept without its secrets, and other bytes with one are refused", async () => {
+test("a streamed text is stored without its secrets, and other bytes with one are refused", async () => {
   const secret = "streamed-secret-4711";
   await using engine = await openEngine({ store: "memory:", secrets: { CANARY: secret } });
   const filler = "words and words ".repeat(limit.uploadHeldBytesMax / 16);

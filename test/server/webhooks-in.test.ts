@@ -99,7 +99,7 @@ test("a webhook that wants a signature takes no call without it", async () => {
   delete process.env["TEST_HOOK_SECRET"];
 });
 
-test("bodies have a limit, methods are held to, and pages of others are not answered", async () => {
+test("bodies have a limit, other methods are refused, and so are cross-origin pages", async () => {
   await using place = await hooked();
   const session = await place.engine.open({ objective: "Listen" });
   const { token = "" } = await session.trigger("push", { kind: "webhook" });

@@ -201,7 +201,7 @@ describe("a plan that cannot be", () => {
   });
 });
 
-test("a plan that was not read from a text is held to the same", () => {
+test("a plan that was not parsed from a text follows the same rules", () => {
   const one = { id: "a", title: "A", text: "", after: [], line: 3 };
   const plan = (...tickets: readonly object[]) => ({ name: "p", tickets });
   const whole = plan(one, { ...one, id: "b", after: ["a"], agent: "x", labels: { k: "v" } });

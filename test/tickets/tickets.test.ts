@@ -81,7 +81,7 @@ describe("a plan without worktrees", () => {
     assert.deepEqual([await opened(engine), calls.length], [["a", "b", "c"], 3]);
   });
 
-  test("a failed ticket stops those after it alone, and is begun anew when asked to", async () => {
+  test("a failed ticket stops only those after it, and starts again on request", async () => {
     using repository = newRepository();
     const { models } = answering({ Alpha: then(refusal, "Now it is done.") });
     await using engine = await openEngine({ store: kind().place(), models });

@@ -166,7 +166,7 @@ suite("changes between two scans", () => {
   });
 });
 
-test("what calls had changed when the process died is found by the next", async () => {
+test("the next process finds the files that calls had changed when the process died", async () => {
   await using folder = await openFolder();
   await writeFile(join(folder.path, "a"), "one");
   await writeFile(join(folder.path, "b"), "same");

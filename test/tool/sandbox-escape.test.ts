@@ -187,7 +187,7 @@ describe("a binding inside of a writable one", { skip }, () => {
     }
   });
 
-  test("a bound file, shell or database is held to the same", async () => {
+  test("a bound file, shell or database follows the same rules", async () => {
     await using place = await openPlace();
     new DatabaseSync(join(place.outside, "other.db")).exec("CREATE TABLE t (a); INSERT INTO t VALUES (1)");
     new DatabaseSync(join(place.work, "x", "own.db")).exec("CREATE TABLE t (a)");

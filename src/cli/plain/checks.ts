@@ -21,13 +21,13 @@ export const checkPlain = [
         const what = reason ?? (status === "waiting" ? text : null);
         const since = ran || at === null ? "" : out.dim(` (${ago(at, nowMs)}; it did not run again)`);
         const line = `${paint(status)} ${check}${what === null ? "" : `: ${oneLine(what)}`}${since}`;
-        const told =
+        const tail =
           status === "passed" || output === null ? [] : output.trimEnd().split("\n").slice(-tailLines);
         const way =
           kind === "person" && status === "waiting"
             ? [`  ${out.command(`check ${shortId(id)} --pass ${check}`)}, or --fail ${check} --because …`]
             : [];
-        return [line, ...told.map((one) => out.dim(`  ${oneLine(one)}`)), ...way];
+        return [line, ...tail.map((one) => out.dim(`  ${oneLine(one)}`)), ...way];
       });
       const old = checks.filter(({ kind, ran, at }) => kind !== "person" && at !== null && !ran);
       const again = `nothing changed since; to run it again: ${out.command(`check ${shortId(id)} --again`)}`;

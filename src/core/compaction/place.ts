@@ -35,7 +35,7 @@ export function placeItems(
   const said = saidIn(range);
   return items.map((item) => {
     const place = placeOf(item, said);
-    // What is not found was put together, or made up: from what, nobody knows.
+    // A text that is not found was combined or made up; its source is unknown.
     if (place === null) return { ...item, extracted: { untrusted: true } };
     const { seq: saidAt, isTrusted } = place;
     return { ...item, extracted: isTrusted ? { saidAt } : { saidAt, untrusted: true } };

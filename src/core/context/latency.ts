@@ -14,7 +14,7 @@ export const noPace: Pace = { first: [], last: [] };
 /** Answers on each side; single ones vary. */
 const count = 8;
 const growth = 3;
-/** Answers that are this quick bother nobody. */
+/** Faster answers never count as slow. */
 const msMin = 2_000;
 /** A call takes its time before the first token: about as long as this many tokens. */
 const startTokens = 100;

@@ -92,7 +92,7 @@ export function rankMemory(
     for (const [id, entry] of memory.entries()) {
       if (entry.scope !== scope || entry.owner !== owner || scored.has(id)) continue;
       if (isCarriedAnyway(entry)) others.push(entry);
-      // A new session starts with what was decided; an open one is told of what it is about.
+      // A new session starts with decisions; an open one gets what its input is about.
       else if (entry.kind === "decision") decisions.push(entry);
     }
     for (const some of [others, decisions]) {

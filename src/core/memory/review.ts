@@ -24,7 +24,7 @@ interface MemoryFinding {
 const subjectEntriesMax = 50;
 /** Characters that are read of a value. */
 const readCharsMax = 2_000;
-/** A text of so many words under two keys is no coincidence. */
+/** A text of this many words under two keys counts as a duplicate. */
 const sameTextWordsMin = 4;
 const subjectWordsMax = 4;
 

@@ -208,7 +208,7 @@ async function pointer(deps: Deps, { standing }: State, next: SessionId): Promis
   const state = await writer.current(first);
   const facts = { actor, digest: world.digest, program: store.program };
   const sealed = decideSealed(world, state, { do: "point", to: next }, { facts, key: null });
-  // It is a session of its own again, or was moved: then the chain is followed from one to the next.
+  // It was reopened, or moved: then the chain is followed from one to the next.
   if ("refusal" in sealed) return [];
   return [{ session: first, expect: expectAt(state), drafts: sealed.drafts }];
 }

@@ -1,5 +1,5 @@
 /**
- * A review: another agent reads the work and scores it. It works in a session of its own, a child of the one
+ * A review: another agent reads the work and scores it. It works in a separate session, a child of the one
  * under review, which may only read what that one has bound. The id of that session follows from the turn and
  * the try: after a crash the same review continues.
  */

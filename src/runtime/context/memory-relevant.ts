@@ -43,10 +43,12 @@ export async function relevantMemory(
 ): Promise<readonly FoundMemory[]> {
   const { memory, relevance, values } = indexed;
   const owners = await readersOf(deps, session, state);
-  const told = new Set([...(news?.items ?? []), ...(news?.withdrawn ?? [])].map((one) => nameInSession(one)));
-  const isTold = (entry: MemoryRef): boolean => told.size > 0 && told.has(nameInSession(entry));
+  const notified = new Set(
+    [...(news?.items ?? []), ...(news?.withdrawn ?? [])].map((one) => nameInSession(one)),
+  );
+  const isNotified = (entry: MemoryRef): boolean => notified.size > 0 && notified.has(nameInSession(entry));
   const mayCarry = (entry: MemoryRef): boolean =>
-    access.carry.scopes.includes(entry.scope) && isOwn(entry, owners) && !isTold(entry);
+    access.carry.scopes.includes(entry.scope) && isOwn(entry, owners) && !isNotified(entry);
   const may = (id: string): boolean => {
     const entry = memory.get(id);
     return entry !== undefined && mayCarry(entry);

@@ -36,7 +36,7 @@ export async function liveSession(place: Place, session: SessionId): Promise<Ses
   });
 }
 
-/** As the first of a chain has it; null where that was deleted, or is a session of its own again. */
+/** As the first of a chain has it; null where that was deleted or reopened. */
 async function newestOf({ store, writer }: Place, first: string): Promise<string | null> {
   if (!isSessionId(first) || (await store.head(first)) === undefined) return null;
   return (await writer.current(first)).standing.next;

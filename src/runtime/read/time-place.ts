@@ -13,7 +13,7 @@ const timePattern = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?
 /** The examples for hints. */
 export const timeHint = "2026-11-16T09:00Z or -2h";
 
-/** The moment that a word means in any zone; null when it is no time, or one of a zone. */
+/** The moment that a word means in any zone; null for another word, and for a time of a zone. */
 export const exactMomentOf = (word: string, nowMs: number): number | null =>
   isZoneless(word) ? null : momentOf(word, nowMs);
 
@@ -21,7 +21,7 @@ export const exactMomentOf = (word: string, nowMs: number): number | null =>
 export const isZoneless = (word: string): boolean =>
   isTimeWord(word) && !agoPattern.test(word) && !/(Z|[+-]\d{2}:\d{2})$/.test(word.slice(10));
 
-/** The moment that a word means in the zone of the process, in milliseconds; null when it is no time. */
+/** The moment that a word means in the zone of the process, in milliseconds; null for another word. */
 export function momentOf(word: string, nowMs: number): number | null {
   const ago = agoPattern.exec(word);
   if (ago !== null) return nowMs - Number(ago[1]) * unitsMs[ago[2] as keyof typeof unitsMs];

@@ -261,7 +261,7 @@ interface Addition {
 
 /**
  * The most that one append takes, in records and in bytes of the source. No entry is split over two. Larger
- * batches take more memory and are no faster.
+ * batches take more memory and bring no speed.
  */
 const batchRecordsMax = 250;
 const tasksMax = 500;

@@ -12,7 +12,7 @@ export const appendCases: readonly ConformanceCase[] = [
   { name: "a record is returned as it was written", run: verbatim },
   { name: "Unicode and 1 MiB contents are returned byte for byte", run: largeContents },
   { name: "the workspace has its own log", run: workspaceLog },
-  { name: "a project has its own log, which is no session", run: projectLog },
+  { name: "the log of a project is not a session", run: projectLog },
   { name: "each expectation accepts the matching head and no other", run: expectations },
   { name: "a stale head is refused and nothing is written", run: staleHead },
   { name: "a head of another history is refused and nothing is written", run: otherHead },

@@ -234,7 +234,7 @@ test("the agent dies in an answer: the request fails and is retried", async (t) 
   assert.equal(log.at(-1), "turn.ended completed");
 });
 
-test("an agent without a login is asked once, and the reason says what to do", async (t) => {
+test("an agent without a login is tried once, and the reason says what to do", async (t) => {
   const { open, prompts } = makePlace(t, "resume", { env: ["MY_KEY"] });
   const session = await open();
   assert.equal((await session.ask("do: locked").result).status, "suspended");

@@ -129,7 +129,7 @@ const cases: readonly Case[] = [
     },
   },
   {
-    name: "deleting what is unknown is no error",
+    name: "deleting an unknown key succeeds",
     async run(store) {
       await store.delete(main);
       await store.delete(agent);
@@ -156,7 +156,7 @@ const cases: readonly Case[] = [
     },
   },
   {
-    name: "summaries of other projects are apart, and gone after a delete",
+    name: "summaries of other projects are separate, and deleted with the project",
     async run(store) {
       await store.append(main, entries(0, 1));
       assert.deepEqual(await store.listSessionSummaries?.("q"), []);

@@ -39,7 +39,7 @@ test("the unmodified client creates, appends, reads, follows and closes", async 
   assert.deepEqual(at.troubles, []);
 });
 
-test("the protocol's reserved names are no streams", async () => {
+test("the protocol's reserved names are not streams", async () => {
   await using at = await place();
   for (const name of ["__ds", "__ds/jwks.json", "__ds/subscriptions/a", "%5f_ds/subscriptions/a"]) {
     const put = await at.fetch(`/streams/v1/stream/${name}`, { method: "PUT", body: "{}" });

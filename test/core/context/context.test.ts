@@ -223,7 +223,7 @@ describe("what the model said", () => {
     const cut = asked.and("model.failed", { ...body, partialChars: 11 }, content);
     const note = "user: [your answer was interrupted here, before it was complete]";
 
-    test("is the model's answer in the next turn, and said to be interrupted", async () => {
+    test("is the model's answer in the next turn, marked as interrupted", async () => {
       const lines = ["user: Which rates?", "model: Rates are 4", note, "user: Go on."];
       const ended = cut.and("turn.ended", samples["turn.ended"].body);
       assert.deepEqual(await told(hears(ended, words("Go on."))), lines);

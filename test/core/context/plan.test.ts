@@ -86,7 +86,7 @@ test("every tier is accounted for, and no tier uses more than its room", () => {
   );
 });
 
-test("items are ranked by kind, then by what is asked, then by age, and what does not fit is listed", () => {
+test("items are ranked by kind, then by the input, then by age, and the rest is listed", () => {
   const items = [
     item(2, "fact", "old ".repeat(500)),
     item(3, "constraint", "rule ".repeat(500)),
@@ -226,7 +226,7 @@ test("documents loaded between boundaries share what the plan left over", async 
   assert.match(documents[0] ?? "", /Some plain words/);
 });
 
-test("an erased document is labeled as erased, whatever the plan had chosen of it", async () => {
+test("an erased document is labeled as erased, whichever part the plan had chosen", async () => {
   const session = await logged(hears(loads(given(), "a.md", uneven), words("Go.")), 8_000);
   const seq = session.records.find(({ type }) => type === "document.loaded")!.seq;
   const { reasons, parts } = await contextOf(erased(session, seq));

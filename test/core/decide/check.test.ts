@@ -202,7 +202,7 @@ test("texts of checks, and what they mean", () => {
   assert.deepEqual(names, ["command", "tests", "file", "file-2", "review", "person"]);
 });
 
-test("what is no check is refused with an example", () => {
+test("an invalid check is refused with an example", () => {
   const wrong = [
     "npm test",
     "command:",

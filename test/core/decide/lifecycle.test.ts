@@ -245,7 +245,7 @@ test("a lease lasts from one second to an hour", () => {
   }
 });
 
-test("a lease that is held is refused to others until it ran out, and released by its own epoch only", () => {
+test("a lease is refused to others until it expires, and released by its own epoch only", () => {
   const held = given().when({ do: "take", holder: "one", leaseMs: 5_000, ranOut: false });
   assert.deepEqual(held.refusal({ do: "take", holder: "two", leaseMs: 5_000, ranOut: false }), {
     code: "conflict",

@@ -35,7 +35,7 @@ test("an item has a kind, a key and a value; tasks and hypotheses start open", (
   assert.equal(given().refusal({ do: "record", kind: "fact", key: "k", value: undefined }).code, "invalid");
 });
 
-test("a status belongs to its kind, confidence and evidence to what is uncertain", () => {
+test("only some kinds have a status, and only hypotheses and findings confidence and evidence", () => {
   const item = { do: "record", key: "k", value: 1 } as const;
   assert.deepEqual(
     given().brings({

@@ -10,7 +10,7 @@ const factsOf = async (session: Session): Promise<unknown[]> =>
   (await session.items()).map(({ key, value }) => [key, value]);
 
 for (const [name, make] of Object.entries(makers)) {
-  test(`what was looked at comes in, and not what was said since (${name})`, async () => {
+  test(`a merge takes the previewed state, without later records (${name})`, async () => {
     await using place = await make();
     const a = await place.engine.open({ objective: "Payroll" });
     await a.record("fact", "rate", 4);

@@ -198,7 +198,7 @@ test("children report and refund to the next session, and end with it", async ()
   assert.equal((await engine.verify()).ok, true);
 });
 
-test("in the middle of a turn, between two steps, the work goes on in the next session", async () => {
+test("a rollover between two steps continues the turn in the next session", async () => {
   const { world } = made();
   const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
   const store = kind().store({ world, workspace });
@@ -290,7 +290,7 @@ test("reopened, a session is its own address again", async () => {
   assert.equal((await second.input("Still")).session, undefined);
 });
 
-test("a session that waits for another waits for the one that it went on as", async () => {
+test("a session that waits for another waits for its successor", async () => {
   const { engine: opened } = made();
   await using engine = opened;
   const awaited = await engine.open({ objective: "Work" });

@@ -240,7 +240,7 @@ test("a file check that names a place outside its directory cannot be set", asyn
   }
 });
 
-test("a successor is held to the same checks, unless it is given others", async () => {
+test("a successor inherits the checks, unless it is given others", async () => {
   using folder = newFolder();
   await using engine = engineSaying("Done.");
   const accept = ["command (tests): false", "person: Nice?"];
@@ -277,7 +277,7 @@ test("checks are set later, replaced and removed, and erased ones fail", async (
   await session.close();
 });
 
-test("what is not allowed is refused", async () => {
+test("invalid calls are refused", async () => {
   using folder = newFolder();
   await using engine = engineSaying("Done.");
   await assert.rejects(engine.open({ objective: "x", accept: ["npm test"] }), { code: "invalid" });
@@ -304,7 +304,7 @@ test("an agent's handle sets no checks", async () => {
   await assert.rejects(own.check({ pass: "person" }), { code: "refused" });
 });
 
-test("a reviewer scores the work in a session of its own", async () => {
+test("a reviewer scores the work in a separate session", async () => {
   using folder = newFolder();
   const said = ["Done.", "Weak.\nSCORE: 0.4", "Done again.", "Good.\n**SCORE:** 0.85", "Done.", "No idea."];
   const script = scripted(said);

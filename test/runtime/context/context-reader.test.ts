@@ -65,7 +65,7 @@ test("what would be sent next holds the input that waits; in a turn, only what s
   await store.close();
 });
 
-test("what is given out counts by what it shows, and what is only sent is not counted", async (t) => {
+test("shown parts count by what they show, and parts that are only sent do not count", async (t) => {
   const life = await live([]);
   const said = (length: number) => ({ blocks: [{ type: "text" as const, text: "y".repeat(length) }] });
   append(life, { type: "input.received", body: { input: 1 }, content: said(6_000) });
@@ -109,7 +109,7 @@ test("a request of a renderer that this program lacks is refused with what to do
   });
 });
 
-test("after a compaction, what is read does not grow with what came before it", async () => {
+test("after a compaction, reads do not grow with the earlier transcript", async () => {
   const counted = async (turns: number): Promise<number> => {
     const life = await live([]);
     for (let turn = 0; turn < turns; turn++) {

@@ -51,7 +51,7 @@ test("zones are those of the agent as the session pinned it, also when it has a 
   assert.deepEqual((await later.context()).zones, { strainedTokens: 60_000, fullTokens: 90_000 });
 });
 
-test("of a model that is not known here, only what is set in tokens begins anywhere", async () => {
+test("for an unknown model only zone limits in tokens apply", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   const { windowTokens, zones } = await session.context();

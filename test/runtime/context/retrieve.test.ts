@@ -104,7 +104,7 @@ test("an item and a turn that a compaction left out are brought in before an inp
   assert.equal((await session.verify()).ok, true);
 });
 
-test("an item that the opening had no room for is brought in, without any compaction", async (t) => {
+test("an item that did not fit at the opening is retrieved, without any compaction", async (t) => {
   const engine = engineWith(answering("Well."));
   t.after(() => engine.close());
   const session = await engine.open({ objective: "Keep the books of the bakery" });

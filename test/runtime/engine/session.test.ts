@@ -292,7 +292,7 @@ for (const [name, make] of Object.entries(makers)) {
     });
   });
 
-  test(`a deleted session is gone, and its forks are not (${name})`, async () => {
+  test(`deleting a session leaves its forks (${name})`, async () => {
     await using place = await make();
     const { engine } = place;
     const parent = await engine.open({ objective: "o" });

@@ -30,7 +30,7 @@ async function assertTold(session: Session): Promise<void> {
 }
 
 for (const when of ["before", "after"] as const) {
-  test(`who dies ${when} any call leaves logs that say what is so, and the next one finishes`, async () => {
+  test(`a process that dies ${when} any call leaves truthful logs, and the next one finishes`, async () => {
     for (let steps = 1; ; steps++) {
       await using place = inMemory();
       const sessions = await family(place);

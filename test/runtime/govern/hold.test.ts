@@ -43,7 +43,7 @@ test("a session under a hold is not deleted", async () => {
   await assert.rejects(session.head(), { code: "not-found" });
 });
 
-test("a session that is over can be held, and one that is archived too", async () => {
+test("closed and archived sessions can be held", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   await session.close();

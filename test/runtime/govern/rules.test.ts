@@ -101,7 +101,7 @@ describe("paths that a search finds", () => {
   const hides = (session: readonly Permission[], path: string, agent: readonly Permission[] = []) =>
     pathRules({ session, agent, agentUnknown: false }, call)?.(path);
 
-  test("are held back by a deny or an ask with a pattern, of the search or of reading", () => {
+  test("are withheld by a deny or ask rule with a pattern, of the search or of reading", () => {
     for (const rule of [deny("grep_files", secrets), ask("read_file", secrets), deny("*", secrets)]) {
       for (const [session, agent] of [
         [[rule], []],
@@ -126,7 +126,7 @@ describe("paths that a search finds", () => {
     assert.equal(hides([deny("read_file", secrets), allow("read_file")], "open/a"), false);
   });
 
-  test("are held back when one of their spellings is, whatever the call's arguments are", () => {
+  test("are withheld if any of their spellings is, whatever the call's arguments are", () => {
     const rules = { session: [deny("read_file", secrets)], agent: [], agentUnknown: false };
     for (const input of [call.input, null, "text", undefined]) {
       const isHidden = pathRules(rules, { tool: "grep_files", input });

@@ -6,7 +6,7 @@ import { makeKeyedMutex } from "../../../src/runtime/log/keyed-mutex.ts";
 
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-test("work on the same things is done one after the other, in the order it was asked for", async () => {
+test("work on the same keys runs one after the other, in the order of the calls", async () => {
   const asked = fc.record({
     things: fc.uniqueArray(fc.constantFrom("a", "b", "c", "d"), { minLength: 1, maxLength: 3 }),
     turns: fc.nat(3),

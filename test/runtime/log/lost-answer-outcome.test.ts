@@ -64,7 +64,7 @@ const written = (seq: number, more: Partial<StoredRecord> = {}): Partial<StoredR
   return { seq, type, key, body, at: 7, hash: `h${seq}`, contentHash: null, ...more };
 };
 
-test("an answer that came is passed on as it is, and the store is not asked", async () => {
+test("an answer that arrived is returned as it is, without another request to the store", async () => {
   const refused: Outcome = { kind: "fenced", session, epoch: 3 };
   const never = { append: () => assert.fail(), read: () => assert.fail(), keyed: () => assert.fail() };
   const world = { sleep: async () => assert.fail("waits") };

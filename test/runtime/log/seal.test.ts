@@ -131,7 +131,7 @@ test("a secret is taken out of a content, and refused in a body but where it und
   assert.equal(clean.redacted, false);
 });
 
-test("a secret in what calls are held to is refused, and taken out of the reason beside it", () => {
+test("a secret in a rule is refused, and redacted in its reason", () => {
   const rule = (content: object) =>
     one({ type: "permission.set", body: { name: "n", tool: "t", rule: "deny" }, content }, guarded()).draft;
   assert.throws(() => rule({ pattern: { path: secret } }), { message: /pattern of a permission/ });

@@ -220,7 +220,7 @@ test("digests and sizes are those of the stored text", async () => {
   assert.deepEqual(loaded?.body, kept);
 });
 
-test("what others are held to is refused with a secret, since it would mean something else", async () => {
+test("rules and contracts with a secret are refused, since a redacted one means something else", async () => {
   await using engine = engineOn().engine;
   const session = await engine.open({ objective: "Rules" });
   const refused = (what: RegExp) => ({ code: "invalid", message: what });

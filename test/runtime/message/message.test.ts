@@ -157,7 +157,7 @@ test("deadlines that cannot be are refused", async () => {
 
 const rates = { type: "object", properties: { rate: { type: "number" } }, required: ["rate"] };
 
-test("a message is held to the contract of its topic, from sessions and from people", async () => {
+test("messages of sessions and people are validated against the contract of their topic", async () => {
   await using place = inMemory();
   const { a, b } = await pair(place);
   await b.contract("rates", rates);

@@ -20,7 +20,7 @@ async function toldOf(session: Session): Promise<unknown[]> {
   return told;
 }
 
-test("an open session is told at its next turn what its project learned, changed and retracted", async () => {
+test("an open session gets new, changed and retracted project items at its next turn", async () => {
   const script = scripted(["Noted."]);
   await using engine = engineWith(script);
   const { project } = await engine.openProject({ objective: "Move the shop" });
@@ -49,7 +49,7 @@ test("an open session is told at its next turn what its project learned, changed
   assert.equal((await engine.verify()).ok, true);
 });
 
-test("a session opened without memory is told of its project, and still carries no memory", async () => {
+test("a session opened without memory gets its project's items and still no memory", async () => {
   await using engine = engineWith(scripted(["Noted."]));
   const { project } = await engine.openProject({ objective: "Move the shop" });
   const session = await engine.open({ objective: "Write the adapter", project, memory: false });

@@ -12,7 +12,7 @@ import { writeRaw } from "../raw.ts";
 const makers = { memory: async (): Promise<Place> => inMemory(), sqlite: inFile } as const;
 
 for (const [name, make] of Object.entries(makers)) {
-  test(`what was said is found the moment it was said, the latest first (${name})`, async () => {
+  test(`a text is found as soon as it is appended, the latest first (${name})`, async () => {
     await using place = await make();
     const { engine } = place;
     const session = await engine.open({ objective: "Fix the login page" });

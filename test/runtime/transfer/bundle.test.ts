@@ -194,7 +194,7 @@ test("a bundle is taken back where it was made, once, with a warning", async () 
   assert.deepEqual((await recordsOf(root)).slice(0, before.length), before);
 });
 
-test("a session that went on in two places is refused, and both stay as they are", async () => {
+test("a session that diverged in two stores is refused, and both stay unchanged", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
   const { root } = await livedIn(a);

@@ -100,7 +100,7 @@ test("a session that has grown is another file; an unchanged one the same", asyn
   assert.notEqual((await session.exportTranscript({ format: "codex" })).sessionId, first.sessionId);
 });
 
-test("an imported session that went on here has both parts; a fork has its own id", async () => {
+test("an imported session that continued here has both parts; a fork has its own id", async () => {
   await using place = inMemory();
   const library = new Engine({ store: place.store, world: place.world });
   const entries = [said("u1", "Which rate?"), answered("a1", "I look.", 2), said("u2", "Thanks")];

@@ -64,7 +64,7 @@ for (const [name, make] of [
     assert.deepEqual([twice.move, twice.records], [report.move, 0]);
   });
 
-  test(`in ${name}: there and back again every hash is kept, also with forks made there`, async () => {
+  test(`in ${name}: a round trip keeps every hash, also with forks made there`, async () => {
     await using homes = await make();
     const { a, b } = homes;
     const { root, fork } = await livedIn(a);

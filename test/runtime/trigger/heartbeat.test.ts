@@ -148,7 +148,7 @@ test("an invalid, failing or forbidden check is refused when it is set", async (
   assert.equal((await session.fold()).standing.triggers.size, 0);
 });
 
-test("a redirect is held to the same rules, and too much is refused", async () => {
+test("a redirect follows the same rules, and a response over the limit is refused", async () => {
   await using server = createServer((request, response) => {
     if (request.url === "/there") response.end("here");
     else if (request.url === "/much") response.end(Buffer.alloc(1_048_577));

@@ -151,7 +151,7 @@ test("the changes of an interrupted command are stored, too", async () => {
   assert.deepEqual(await pictureOf(root), {});
 });
 
-test("files stay as they are while the session runs, after unbinding, and without being asked", async () => {
+test("files stay unchanged while the session runs, after unbinding, and without the option", async () => {
   await using place = await open([[use("write_file", { path: "a", text: "1" })], "Done."]);
   const { session, root } = place;
   const { seq } = await session.head();

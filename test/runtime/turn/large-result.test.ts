@@ -246,7 +246,7 @@ for (const [name, line] of Object.entries(strange)) {
   });
 }
 
-test("recall of more than a model is shown is kept whole, and read on from there", async () => {
+test("a recall over the output limit is stored whole and can be read further", async () => {
   const script = scripted([
     [use("recall", { fromSeq: 1, toSeq: 20 }, "first")],
     ({ parts }) => {

@@ -21,7 +21,7 @@ for (const [name, make] of [
   };
   const held = { code: "conflict", message: "the session is running on one", hint: /released or expires/ };
 
-  test(`a lease is refused to others while it is held, and then theirs (${name})`, async () => {
+  test(`others get a lease only after it is released or expired (${name})`, async () => {
     const { place, session, other } = await opened();
     const lease = await session.lease({ holder: "one" });
     assert.deepEqual([lease.epoch, lease.holder, lease.leaseMs], [2, "one", 15_000]);

@@ -340,7 +340,7 @@ test("send, fork and sleep are each one append with their result", async () => {
   assert.equal((await engine.verify()).ok, true);
 });
 
-test("after a crash unsafe is unknown and asked about, the rest runs again", async () => {
+test("after a crash an unsafe call is unknown and waits for a person, others run again", async () => {
   for (const onUnknown of ["ask", "tell"] as const) {
     const world = realWorld();
     const store = kind().store({ world, workspace });

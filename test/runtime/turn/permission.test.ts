@@ -101,7 +101,7 @@ test("an ask rule set after the request stops a call without an approval", async
   assert.deepEqual([status, why?.by], ["suspended", "approval"]);
 });
 
-test("a session tool is held back by a deny set since its request", async () => {
+test("a deny rule set after the request stops a session tool", async () => {
   const runs: string[] = [];
   const twoCalls = [
     use("record", { kind: "fact", key: "k", value: "v" }, "c-1"),

@@ -28,7 +28,7 @@ async function talk(session: Session, from: number, to: number): Promise<void> {
     await ask(session, `Question ${turn}: order 77${turn}-QX; see to it that it arrives well ${turn}.`);
 }
 
-test("undoing compactions shows what was said again, the newest first, and rewinds nothing", async () => {
+test("undoing compactions, the newest first, restores the messages and rewinds nothing", async () => {
   await using engine = engineWith(answering);
   const session = await engine.open({ objective: "Undo" });
   await talk(session, 1, 6);

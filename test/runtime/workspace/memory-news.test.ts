@@ -110,7 +110,7 @@ suite("memory that arrives while a session is open", () => {
     await assertRebuilt(session);
   });
 
-  test("what is neither standing nor relevant stays where it is", async () => {
+  test("entries that are neither standing nor relevant are not brought in", async () => {
     const script = scripted(["Fine."]);
     await using engine = engineWith(script);
     await engine.addAgent(writer);
@@ -222,7 +222,7 @@ suite("memory that arrives while a session is open", () => {
     await assertRebuilt(session);
   });
 
-  test("what is erased is a gap in old contexts, and withdrawn from the next", async () => {
+  test("erased memory is a gap in old contexts, and withdrawn from the next", async () => {
     const script = scripted(["Fine."]);
     await using engine = engineWith(script);
     await engine.addAgent(writer);
@@ -340,7 +340,7 @@ suite("memory that an input is about", () => {
     await assertRebuilt(session);
   });
 
-  test("comes with what is new, each with its own number", async () => {
+  test("arrives with news, each with its own number", async () => {
     const script = scripted(["Fine."]);
     await using engine = engineWith(script);
     await engine.addAgent(writer);
@@ -360,7 +360,7 @@ suite("memory that an input is about", () => {
     await assertRebuilt(session);
   });
 
-  test("that a plan had no room for stands before the input", async () => {
+  test("stands before the input if it did not fit the plan", async () => {
     const long = "of no interest to anybody who reads it in the evening ".repeat(16);
     const script = scripted(["Fine."]);
     await using engine = engineWith(script);

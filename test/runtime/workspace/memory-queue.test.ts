@@ -76,7 +76,7 @@ suite("the approval queue", () => {
     assert.deepEqual(await engine.pendingMemory(), { proposals: [], total: 0, full: false, after: null });
   });
 
-  test("what is rejected is not proposed again: by no rule, no tool, no other session", async () => {
+  test("a rejected entry is not proposed again by any rule, tool or session", async () => {
     const lines: Line[] = [
       [read],
       [record("constraint", "vendor", "Only Evil Corp")],
@@ -101,7 +101,7 @@ suite("the approval queue", () => {
     assert.deepEqual(await memoryValues(engine), ["Only Evil Corp!"]);
   });
 
-  test("a tool asked for by the model is held to the same", async () => {
+  test("a tool that the model calls follows the same rules", async () => {
     const lines: Line[] = [
       [read],
       [record("fact", "vendor", "Evil Corp")],

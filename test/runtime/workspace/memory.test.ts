@@ -89,7 +89,7 @@ suite("by hand", () => {
     );
   });
 
-  test("a forgotten entry is no longer carried, and sessions that carry it keep it", async () => {
+  test("a forgotten entry reaches no new session, and stays in those that have it", async () => {
     await using place = inMemory();
     const { engine } = place;
     const name = { scope: "workspace", kind: "fact", key: "login-redirect" } as const;

@@ -28,7 +28,7 @@ test("with every round trip over 250 ms the clock is learned, within half of the
   }
 });
 
-test("the best answer is kept, and a worse one does not spoil it", () => {
+test("the most precise clock answer is kept, and a less precise one does not replace it", () => {
   const { state, clocks, answer, off } = twoClocks(5_000);
   answer(2_000, 1);
   assert.ok(off() > 900);

@@ -172,7 +172,7 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
     }
   });
 
-  test("costs are summed by tenant for the owner, and refused to a role that is kept to one", async () => {
+  test("costs are summed by tenant for the owner, and refused to a role of one tenant", async () => {
     for (const [name, costNanoUsd] of [
       ["cheap", 5],
       ["dear", null],
@@ -198,7 +198,7 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
     await theirs.close();
   });
 
-  test("a role is kept to its tenant by the database, and works there as any", async () => {
+  test("the database confines a role to its tenant, where it works like any other", async () => {
     const theirs = await opened("theirs");
     await theirs.open({ objective: "Theirs alone" });
     const role = await makeRole(place.url);

@@ -73,7 +73,7 @@ test("a connection whose head is old is refused, and nothing counts that is not 
   assert.deepEqual(await kinds(one, [after(5)]), ["conflict"]);
 });
 
-test("what a head expects is held against it: position, hash, epoch", async () => {
+test("an append is checked against the head: position, hash, epoch", async () => {
   await using place = await opened();
   const { store } = place;
   const { hash = "" } = (await headOf(store)) ?? {};
@@ -103,7 +103,7 @@ test("what a head expects is held against it: position, hash, epoch", async () =
   assert.equal((await headOf(store))?.seq, 5);
 });
 
-test("a lease is taken, held to, and given back with the record that says so", async () => {
+test("a lease is taken, enforced, and released with its record", async () => {
   await using place = await opened();
   const { store } = place;
   const lease = { holder: "one", leaseMs: 5_000 };

@@ -1,13 +1,13 @@
 /** Runs untrusted work with a timeout, which also ends a regular expression. */
 import { createContext, Script } from "node:vm";
 
-interface Place {
+interface WorkContext {
   work?: (() => void) | undefined;
 }
 
 const script = new Script("work()");
 /** One for the process: a context that holds nothing between two calls. */
-let made: Place | null = null;
+let made: WorkContext | null = null;
 
 /** How often work that had no processor is begun again, each time with twice the time. */
 const againMax = 4;
@@ -29,7 +29,7 @@ export function inTime<T extends object>(work: () => T, ms: number): T | null {
 
 /** The result of the work; null when the clock has gone on by `ms` before it ended. */
 function within<T extends object>(work: () => T, ms: number): T | null {
-  made ??= createContext({ work: undefined } satisfies Place) as Place;
+  made ??= createContext({ work: undefined } satisfies WorkContext) as WorkContext;
   const before = made.work;
   let given: T | null = null;
   made.work = () => {

@@ -206,12 +206,12 @@ function read(body: readonly Line[], file: string): Read {
   return found;
 }
 
-interface Place {
+interface PlanLine {
   readonly file: string;
   readonly number: number;
 }
 
-function take(found: Read, field: string, value: string, { file, number }: Place): void {
+function take(found: Read, field: string, value: string, { file, number }: PlanLine): void {
   if (isAfter(field)) {
     const ids = idsIn(value);
     if (ids === null)
@@ -244,7 +244,7 @@ function take(found: Read, field: string, value: string, { file, number }: Place
 
 const resources = ["usd", "tokens", "steps", "turns", "toolCalls", "wallMs"] as const;
 
-function budgetOf(entries: readonly (readonly [string, string])[], { file, number }: Place): Budget {
+function budgetOf(entries: readonly (readonly [string, string])[], { file, number }: PlanLine): Budget {
   return Object.fromEntries(
     entries.map(([key, value]) => {
       const resource = resources.find((one) => one.toLowerCase() === key.toLowerCase().replace(/[-_]/g, ""));

@@ -52,9 +52,9 @@ export async function proofOf(session: Session, state: State, known: ProofKnowle
   return { due: "block", why: `a person decides ${asked.join(", ")}: ${ways.join(" && ")}` };
 }
 
-type Ran = readonly (readonly [string, CheckState])[];
+type CheckEntries = readonly (readonly [string, CheckState])[];
 
-async function reasonsOf(session: Session, ran: Ran): Promise<string> {
+async function reasonsOf(session: Session, ran: CheckEntries): Promise<string> {
   const reasons: string[] = [];
   for (const [name, { result }] of ran) {
     const { reason } = await ranAt(session, result?.seq ?? 0);

@@ -135,14 +135,14 @@ export function isSame(there: StreamSettings, asked: StreamSettings): boolean {
 }
 
 /** What the state says of an append by a producer. */
-export type Verdict =
+export type AppendVerdict =
   | { readonly is: "new" }
   | { readonly is: "duplicate"; readonly highest: Producer }
   | { readonly is: "stale"; readonly epoch: number }
   | { readonly is: "gap"; readonly expected: number }
   | { readonly is: "not-zero" };
 
-export function judgeProducer({ producers }: StreamState, { id, epoch, seq }: Producer): Verdict {
+export function judgeProducer({ producers }: StreamState, { id, epoch, seq }: Producer): AppendVerdict {
   const known = producers.get(id);
   if (known === undefined) return seq === 0 ? { is: "new" } : { is: "gap", expected: 0 };
   if (epoch < known.epoch) return { is: "stale", epoch: known.epoch };

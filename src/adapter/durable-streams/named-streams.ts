@@ -45,7 +45,7 @@ export interface StreamAppend {
 type Store = ReturnType<typeof internalsOf>["store"];
 
 /** What one store's streams were when last looked at. It is only ever behind. */
-interface Known {
+interface KnownStream {
   readonly states: Map<string, { readonly state: StreamState; readonly forkedSeq: number }>;
   /** Reads that are not in the log. */
   readonly reads: Map<string, number>;
@@ -58,9 +58,9 @@ const chunkBytes = 1_048_576;
 
 /** Named streams of all stores of a server. */
 export class NamedStreams {
-  readonly #known = new WeakMap<Store, Known>();
+  readonly #known = new WeakMap<Store, KnownStream>();
 
-  #of(engine: Engine): Known {
+  #of(engine: Engine): KnownStream {
     const { store } = internalsOf(engine);
     const known = this.#known.get(store) ?? { states: new Map(), reads: new Map(), lines: new Map() };
     this.#known.set(store, known);

@@ -1,6 +1,6 @@
 /** What a forwarded call reserves and costs. Where something is unknown, the bound is the larger one. */
 import { settleBroken } from "../../core/budget/money.ts";
-import { costOf, type TokenPrice, type TokenUsage } from "../../core/budget/price.ts";
+import { costOf, type TokenPrice, type PricedUsage } from "../../core/budget/price.ts";
 import type { Amounts } from "../../core/state.ts";
 import type { ProviderWire, WireAnswer, ModelRequest } from "./wire.ts";
 
@@ -52,7 +52,7 @@ export function reservation(
 }
 
 interface Costs {
-  readonly usage: TokenUsage & { readonly estimated?: true };
+  readonly usage: PricedUsage & { readonly estimated?: true };
   readonly costNanoUsd: number | null;
   readonly unconfirmed?: Amounts;
   /** False: the provider refused the call, which costs nothing. */

@@ -9,7 +9,7 @@
  * both. An unknown price is not zero.
  */
 import { limit } from "../limit.ts";
-import { costOf, type TokenPrice, type TokenUsage } from "./price.ts";
+import { costOf, type TokenPrice, type PricedUsage } from "./price.ts";
 import type { Amounts, State } from "../state.ts";
 import { addSpend, noSpend, type Spend } from "../text/money.ts";
 
@@ -114,7 +114,7 @@ export interface BrokenCall {
   /** The tokens of the context as Skein counted them. */
   readonly inputTokens: number;
   /** The last usage that the provider reported; null when it reported none. */
-  readonly reported: TokenUsage | null;
+  readonly reported: PricedUsage | null;
   /** The streamed tokens as Skein counted them. */
   readonly streamedTokens: number;
   /** The model may have produced output that was not streamed. */
@@ -124,7 +124,7 @@ export interface BrokenCall {
 }
 
 export interface BrokenSettlement {
-  readonly usage: TokenUsage & { readonly estimated: true };
+  readonly usage: PricedUsage & { readonly estimated: true };
   readonly costNanoUsd: number | null;
   readonly unconfirmed: { readonly tokens: number; readonly nanoUsd?: number };
 }

@@ -8,7 +8,7 @@ export interface TokenPrice {
   readonly cacheWrite?: number;
 }
 
-export interface TokenUsage {
+export interface PricedUsage {
   /** All input tokens, including cache reads and cache writes. */
   readonly inputTokens: number;
   /** All output tokens, including reasoning. */
@@ -21,7 +21,7 @@ export interface TokenUsage {
  * Rounded up, so that fractions never overdraw a budget. Null if the price or the usage is unknown: an
  * unknown cost is not zero. Cached tokens without a separate price cost as much as input.
  */
-export function costOf(price: TokenPrice | null, usage: TokenUsage | null): number | null {
+export function costOf(price: TokenPrice | null, usage: PricedUsage | null): number | null {
   if (price === null || usage === null) return null;
   const cached = Math.min(usage.cachedInputTokens ?? 0, usage.inputTokens);
   const written = Math.min(usage.cacheWriteTokens ?? 0, usage.inputTokens - cached);

@@ -1,7 +1,7 @@
 /** The token usage that a provider reports, validated. */
-import type { TokenUsage } from "./price.ts";
+import type { PricedUsage } from "./price.ts";
 
-export interface ReportedUsage extends TokenUsage {
+export interface ReportedUsage extends PricedUsage {
   readonly reasoningTokens?: number;
 }
 

@@ -100,12 +100,12 @@ function textsOf({ content }: MessagePart): CheckedText[] {
   });
 }
 
-interface Known {
+interface KnownTexts {
   readonly text: string;
   readonly tokens: ReadonlySet<string>;
 }
 
-function knownIn(kept: readonly string[]): Known {
+function knownIn(kept: readonly string[]): KnownTexts {
   const text = kept.join("\n").toLowerCase();
   return { text, tokens: new Set(tokensOf(text)) };
 }
@@ -124,7 +124,7 @@ function bare(token: string): string {
   return token.slice(from, to);
 }
 
-function addTokens(text: string, isSaid: boolean, known: Known, found: Map<string, MissingValue>): void {
+function addTokens(text: string, isSaid: boolean, known: KnownTexts, found: Map<string, MissingValue>): void {
   const words = text.match(/\S+/g) ?? [];
   for (let place = words.length - 1; place >= 0; place--) {
     const word = words[place] ?? "";
@@ -198,7 +198,7 @@ const decisionWords = [
 ];
 const taskWords = ["todo:", "fixme", "- [ ]", "still open", "remains to", "still has to", "still have to"];
 
-function addSentences(text: string, known: Known, found: Map<string, MissingValue>): void {
+function addSentences(text: string, known: KnownTexts, found: Map<string, MissingValue>): void {
   for (const sentence of text.split(/\n|(?<=[.!?。])\s/u).toReversed()) {
     const said = sentence.trim();
     if (said.length < 12 || said.length > sentenceCharsMax) continue;
@@ -210,7 +210,7 @@ function addSentences(text: string, known: Known, found: Map<string, MissingValu
   }
 }
 
-function isKept(sentence: string, { text, tokens }: Known): boolean {
+function isKept(sentence: string, { text, tokens }: KnownTexts): boolean {
   if (text.includes(sentence)) return true;
   const words = tokensOf(sentence).filter((word) => word.length >= 4);
   const kept = words.filter((word) => tokens.has(word)).length;

@@ -6,14 +6,14 @@ import { SkeinError } from "../../core/error.ts";
 import { git, type GitAnswer, type GitWorld } from "../../platform/git.ts";
 import type { CheckOutcome } from "./run-check.ts";
 
-interface Place {
+interface CommitCheckout {
   readonly directory: string;
   readonly commit: string;
 }
 
 export async function atCommit(
   world: GitWorld,
-  place: Place,
+  place: CommitCheckout,
   run: () => Promise<CheckOutcome>,
 ): Promise<CheckOutcome> {
   const { directory, commit } = place;

@@ -127,10 +127,10 @@ async function decideByPerson(
   await writer.change(session, build, { actor });
 }
 
-type Asked = Pick<CheckOptions, "only" | "again" | "commit" | "signal">;
+type DueOptions = Pick<CheckOptions, "only" | "again" | "commit" | "signal">;
 
 /** The checks to run: those without a result of this state, and of this commit. */
-function dueChecks(state: State, { only, again = false, commit }: Asked): string[] {
+function dueChecks(state: State, { only, again = false, commit }: DueOptions): string[] {
   const { checks } = state.standing;
   const unknown = only?.find((name) => !checks.has(name));
   if (unknown !== undefined) throwRefusal(noSuchCheck(state, unknown));
@@ -142,7 +142,7 @@ function dueChecks(state: State, { only, again = false, commit }: Asked): string
   });
 }
 
-async function runDue(deps: Deps, session: SessionId, asked: Asked): Promise<void> {
+async function runDue(deps: Deps, session: SessionId, asked: DueOptions): Promise<void> {
   const before = await deps.writer.current(session);
   throwRefusal(mayCheck(before));
   const due = dueChecks(before, asked);

@@ -13,14 +13,14 @@ export interface AppendExtras {
   readonly otherLogs?: readonly Part[];
 }
 
-interface Place {
+interface AppendDeps {
   readonly store: Store;
   readonly world: World;
 }
 
 /** The parts and blobs of one append: the session's, its payers' and the workspace's. */
 export function assembleAppend(
-  place: Place,
+  place: AppendDeps,
   part: Part,
   { blobs }: SealedDrafts,
   { otherLogs = [], beside, actor }: AppendExtras,
@@ -32,7 +32,7 @@ export function assembleAppend(
 
 /** The part of the workspace, or of a project, in a change, if it has one. */
 function shareOf(
-  { store, world }: Place,
+  { store, world }: AppendDeps,
   beside: WorkspaceEffects | null | undefined,
   actor: string,
 ): { parts: Part[]; blobs: SealedDrafts["blobs"] } {

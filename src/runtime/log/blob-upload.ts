@@ -12,7 +12,7 @@ import type { Store } from "../../store/port.ts";
 import { keepBytes, textBytesMax, watchBytes } from "./redact.ts";
 import type { World } from "../world.ts";
 
-interface Place {
+interface BlobUploadDeps {
   readonly store: Store;
   readonly world: World;
 }
@@ -21,7 +21,7 @@ interface Place {
 const held = { memoryBytes: 0, fileBytes: 0 };
 
 /** Returns the hash of the stored bytes. Rejects when the stream breaks off, and then stores nothing. */
-export async function keepStream(place: Place, chunks: AsyncIterable<Uint8Array>): Promise<string> {
+export async function keepStream(place: BlobUploadDeps, chunks: AsyncIterable<Uint8Array>): Promise<string> {
   await using upload = new Upload(place.world);
   for await (const chunk of chunks) await upload.add(chunk);
   const { file } = upload;

@@ -18,7 +18,7 @@ import { liveSession } from "../read/successor.ts";
 import type { SealedDrafts } from "./seal.ts";
 import { isFree } from "../read/lease-status.ts";
 
-type Place = Pick<Deps, "store" | "world">;
+type RefundDeps = Pick<Deps, "store" | "world">;
 type Current = (session: SessionId) => Promise<State>;
 
 export interface Payback {
@@ -35,7 +35,7 @@ export interface Payback {
  * The refund at the end of a session; null when nothing is left, or when the payer cannot be written to,
  * because it was deleted, archived, or lives elsewhere.
  */
-export async function paybackOf(place: Place, current: Current, state: State): Promise<Payback | null> {
+export async function paybackOf(place: RefundDeps, current: Current, state: State): Promise<Payback | null> {
   if (state.standing.payer === null) return null;
   const read = writableIn(place, current);
   const first = leftToReturn(state, await workedUntil(place, state));
@@ -59,7 +59,7 @@ export async function paybackOf(place: Place, current: Current, state: State): P
 }
 
 /** The payer, or the session that it went on as. */
-async function liveOf(place: Place, current: Current, payer: SessionId): Promise<SessionId> {
+async function liveOf(place: RefundDeps, current: Current, payer: SessionId): Promise<SessionId> {
   const head = await place.store.head(payer);
   if (head === undefined || head.copy === true) return payer;
   return liveSession({ store: place.store, writer: { current } }, payer).catch(() => payer);
@@ -67,7 +67,7 @@ async function liveOf(place: Place, current: Current, payer: SessionId): Promise
 
 /** Reads the state of a session that this store can write; null otherwise. */
 const writableIn =
-  ({ store }: Place, current: Current) =>
+  ({ store }: RefundDeps, current: Current) =>
   async (session: SessionId): Promise<State | null> => {
     const head = await store.head(session);
     return head === undefined || head.copy === true ? null : current(session);
@@ -76,7 +76,10 @@ const writableIn =
 /**
  * The end of its running time, by the clock of its records: the last of them if its holder is gone, or now.
  */
-export async function workedUntil(place: Place, { standing: { session, workedTo } }: State): Promise<number> {
+export async function workedUntil(
+  place: RefundDeps,
+  { standing: { session, workedTo } }: State,
+): Promise<number> {
   if (workedTo === null) return 0;
   const head = await place.store.head(session as SessionId);
   return isFree(place, head?.lease ?? null) ? workedTo : place.store.now();
@@ -99,7 +102,7 @@ export const isEnding = (decision: RefundDecision["decision"]): boolean =>
 export async function withPayback(
   { state, command, decision }: RefundDecision,
   decide: (state: State, command: Command, whole: boolean) => RefundDecision["decision"],
-  place: Place,
+  place: RefundDeps,
   current: Current,
 ): Promise<{ readonly decision: RefundDecision["decision"]; readonly refunds: readonly Part[] }> {
   const plain = { decision, refunds: [] };

@@ -16,7 +16,7 @@ export interface ForwardedChange extends Change {
   readonly session: SessionId;
 }
 
-interface Place {
+interface ForwardDeps {
   readonly store: Store;
   readonly writer: Writer;
   /** The key of the external call; see request-scope.ts. */
@@ -25,7 +25,7 @@ interface Place {
 
 /** The change in the session, or in the one that it went on as. Their state tells the command which. */
 export async function changeLive(
-  place: Place,
+  place: ForwardDeps,
   session: SessionId,
   build: Build,
   options: ChangeOptions,
@@ -57,7 +57,7 @@ export async function changeLive(
  * went on, or that session itself.
  */
 export async function changeThere(
-  place: Place,
+  place: ForwardDeps,
   forwarded: {
     readonly session: SessionId;
     readonly live: SessionId;
@@ -106,13 +106,17 @@ export async function changeThere(
   }
 }
 
-async function asChange({ writer }: Place, session: SessionId, firstSeq: number): Promise<Change> {
+async function asChange({ writer }: ForwardDeps, session: SessionId, firstSeq: number): Promise<Change> {
   const state = await writer.current(session);
   return { state, firstSeq, headSeq: state.seq, duplicate: true };
 }
 
 /** An earlier change with the key: here, or where it was forwarded to. */
-async function whereForwarded(place: Place, session: SessionId, change: Change): Promise<ForwardedChange> {
+async function whereForwarded(
+  place: ForwardDeps,
+  session: SessionId,
+  change: Change,
+): Promise<ForwardedChange> {
   const to = await forwardedTo(place.store, session, change.firstSeq);
   if (to === null || (await place.store.head(to.session as SessionId)) === undefined)
     return { ...change, session };

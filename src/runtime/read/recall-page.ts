@@ -18,7 +18,7 @@ import { readEvents } from "./event-reader.ts";
 import { readItem, readSaid } from "./projection.ts";
 import { readRecords } from "./record-pages.ts";
 
-export type Recall = Omit<Extract<SessionAct, { act: "recall" }>, "act" | "session">;
+export type RecallRequest = Omit<Extract<SessionAct, { act: "recall" }>, "act" | "session">;
 
 /** Characters of one result as JSON; a longer one would be cut in the middle. */
 const resultCharsMax = limit.toolOutputCharsMax;
@@ -37,7 +37,7 @@ export async function readSpan(
   { store }: Deps,
   session: SessionId,
   state: State,
-  { fromSeq = 1, toSeq = fromSeq }: Recall,
+  { fromSeq = 1, toSeq = fromSeq }: RecallRequest,
 ): Promise<unknown> {
   const last = Math.min(toSeq, state.seq);
   const room = makeRoom();
@@ -78,7 +78,7 @@ export async function readText(
   deps: Deps,
   session: SessionId,
   state: State,
-  wanted: Recall & { readonly fromSeq: number },
+  wanted: RecallRequest & { readonly fromSeq: number },
 ): Promise<unknown> {
   const { fromSeq, section: named, outline = false, fromChar = 0 } = wanted;
   const { text, path } = await textAt(deps, session, state, fromSeq);
@@ -168,7 +168,7 @@ export async function readItemsOf(
   { store }: Deps,
   session: SessionId,
   state: State,
-  { kind = "fact", key, after, fromChar }: Recall,
+  { kind = "fact", key, after, fromChar }: RecallRequest,
 ): Promise<unknown> {
   const read = (seq: number): ReturnType<typeof readSaid> => readSaid(store, session, seq);
   if (key !== undefined) {
@@ -281,6 +281,6 @@ const asText = (value: unknown): string =>
   typeof value === "string" ? value : JSON.stringify(value ?? null);
 
 /** The arguments that read a text at a position. */
-export const readsText = ({ fromSeq, fromChar, section, outline }: Recall): boolean =>
+export const readsText = ({ fromSeq, fromChar, section, outline }: RecallRequest): boolean =>
   fromSeq !== undefined &&
   Object.keys(present({ fromChar, section, outline: outline === true ? true : undefined })).length > 0;

@@ -6,7 +6,7 @@ import type { State } from "../../core/state.ts";
 import { storedTrigger } from "../../core/trigger/trigger.ts";
 import { readContent } from "./content.ts";
 import { search } from "./projection.ts";
-import { readItemsOf, readSpan, readsText, readText, type Recall } from "./recall-page.ts";
+import { readItemsOf, readSpan, readsText, readText, type RecallRequest } from "./recall-page.ts";
 import type { Deps } from "../deps.ts";
 import { findSession } from "./find.ts";
 import { readStages } from "./stages.ts";
@@ -82,7 +82,12 @@ async function openPart(deps: Deps, session: SessionId, state: State, id: string
   return { node, records: await readSpan(deps, session, state, { fromSeq, toSeq }) };
 }
 
-async function recallOf(deps: Deps, session: SessionId, state: State, wanted: Recall): Promise<unknown> {
+async function recallOf(
+  deps: Deps,
+  session: SessionId,
+  state: State,
+  wanted: RecallRequest,
+): Promise<unknown> {
   const { fromSeq, text, kind, node } = wanted;
   if (node !== undefined) return openPart(deps, session, state, node);
   if (fromSeq !== undefined && readsText(wanted))

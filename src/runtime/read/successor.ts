@@ -9,13 +9,13 @@ import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
 
-interface Place {
+interface SuccessorDeps {
   readonly store: Pick<Store, "head">;
   readonly writer: { current(session: SessionId): Promise<State> };
 }
 
 /** The session itself, or the newest of those that it went on as. Rejects when that one was deleted. */
-export async function liveSession(place: Place, session: SessionId): Promise<SessionId> {
+export async function liveSession(place: SuccessorDeps, session: SessionId): Promise<SessionId> {
   const passed = new Set<string>();
   for (let at = session; passed.size <= limit.successionHopsMax;) {
     const { next, first } = (await place.writer.current(at)).standing;
@@ -37,13 +37,17 @@ export async function liveSession(place: Place, session: SessionId): Promise<Ses
 }
 
 /** As the first of a chain has it; null where that was deleted or reopened. */
-async function newestOf({ store, writer }: Place, first: string): Promise<string | null> {
+async function newestOf({ store, writer }: SuccessorDeps, first: string): Promise<string | null> {
   if (!isSessionId(first) || (await store.head(first)) === undefined) return null;
   return (await writer.current(first)).standing.next;
 }
 
 /** True for the refusal of a session that went on as another one. */
-export async function wentOn({ writer }: Place, session: SessionId, error: unknown): Promise<boolean> {
+export async function wentOn(
+  { writer }: SuccessorDeps,
+  session: SessionId,
+  error: unknown,
+): Promise<boolean> {
   if (!(error instanceof SkeinError) || error.code !== "refused") return false;
   return (await writer.current(session)).standing.next !== null;
 }

@@ -43,7 +43,7 @@ export interface ReplayCheck {
   readonly left: readonly { readonly seq: number; readonly why: "erased" | "newer" | "outside" }[];
 }
 
-export interface CheckOptions {
+export interface ReplayCheckOptions {
   readonly progress?: (done: number, of: number) => void;
   readonly signal?: AbortSignal | undefined;
 }
@@ -66,7 +66,7 @@ interface Check {
 export async function recompute(
   deps: Deps,
   session: SessionId,
-  { progress, signal }: CheckOptions = {},
+  { progress, signal }: ReplayCheckOptions = {},
 ): Promise<ReplayCheck> {
   const { seq: toSeq } = await headOf(deps, session);
   const report = { turns: 0, requests: 0, mismatches: [], left: [] };

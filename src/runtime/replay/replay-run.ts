@@ -29,7 +29,7 @@ import { changeModel } from "../transfer/move-model.ts";
 import { resolvePlace } from "../read/position.ts";
 import { makeRecording, notRecorded, recordedSource, type RecordedTools } from "./replay-tools.ts";
 import { scoreRuns, type ReplayScorer } from "./replay-score.ts";
-import { readTurns, type TakenInput, type TakenTurn } from "./replay-turn.ts";
+import { readTurns, type RecordedInput, type TakenTurn } from "./replay-turn.ts";
 import type { Deps } from "../deps.ts";
 import { assertReviewed } from "../govern/review.ts";
 import { agentOf } from "../workspace/session-agent.ts";
@@ -252,7 +252,7 @@ async function askAgain(
 }
 
 /** Another harness began a turn without an input; here a turn needs one. */
-const goOn: TakenInput = {
+const goOn: RecordedInput = {
   type: "input.received",
   from: "system",
   blocks: [{ type: "text", text: "(Go on.)" }],
@@ -264,7 +264,7 @@ async function goOnWith({ deps, fork }: Replay, model: string | undefined): Prom
   await changeModel(deps, fork, model);
 }
 
-async function give({ deps, fork }: Replay, input: TakenInput, mode?: "steer"): Promise<void> {
+async function give({ deps, fork }: Replay, input: RecordedInput, mode?: "steer"): Promise<void> {
   const { writer, actor } = deps;
   if (input.type === "message.received") {
     const { from, message, number, topic } = input.body;

@@ -12,7 +12,7 @@ import { inflate, readContent } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
 
 /** An input of the original, to be given again. */
-export type TakenInput =
+export type RecordedInput =
   | {
       readonly type: "input.received";
       readonly blocks: readonly ContentBlock[];
@@ -37,17 +37,17 @@ export interface TakenTurn extends ReplayTurn {
   /** The memory news it got when it began. */
   readonly carried: CarriedMemory | null;
   /** The inputs it began with. */
-  readonly begun: readonly TakenInput[];
+  readonly begun: readonly RecordedInput[];
   /** Inputs taken later in it, after so many steps. */
-  readonly steered: readonly { readonly afterSteps: number; readonly input: TakenInput }[];
+  readonly steered: readonly { readonly afterSteps: number; readonly input: RecordedInput }[];
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 interface TurnInProgress extends Mutable<Omit<TakenTurn, "calls" | "begun" | "steered" | "inputs">> {
   readonly calls: Mutable<TakenCall>[];
   readonly inputs: string[];
-  readonly begun: TakenInput[];
-  readonly steered: { readonly afterSteps: number; readonly input: TakenInput }[];
+  readonly begun: RecordedInput[];
+  readonly steered: { readonly afterSteps: number; readonly input: RecordedInput }[];
 }
 
 const types = [
@@ -198,7 +198,7 @@ async function takeUp(
   }
 }
 
-async function readInput({ store }: Deps, session: SessionId, seq: number): Promise<TakenInput> {
+async function readInput({ store }: Deps, session: SessionId, seq: number): Promise<RecordedInput> {
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
   const content = (await readContent(store, session, seq)) as
     | { blocks?: readonly ContentBlock[] }

@@ -18,7 +18,7 @@ export async function forkBranches(
   const wanted = new Set(branches.flatMap(({ after }) => (after === null ? [] : [after])));
   const follows = compactionsAfter([path, ...branches.map(({ entries }) => entries)], wanted);
   /** Read when the first fork is made: importing the same source again reads nothing. */
-  let places: Places | null = null;
+  let places: RecordPositions | null = null;
   const forks: SessionId[] = [];
   for (const branch of branches) {
     const { id, after, entries } = branch;
@@ -45,7 +45,7 @@ export async function forkBranches(
 /** A fork for conversation of another tool: it waits for review and is bound to nothing. */
 export async function forkForImport(
   deps: Deps,
-  { session, seq }: Place,
+  { session, seq }: RecordPosition,
   labels: Readonly<Record<string, string>>,
 ): Promise<SessionId> {
   const plan = await forkCommand(deps, session, seq, { labels });
@@ -57,7 +57,7 @@ export async function forkForImport(
 }
 
 /** The position before everything that was imported into this session itself. */
-async function rootOf({ store, writer }: Deps, session: SessionId): Promise<Place> {
+async function rootOf({ store, writer }: Deps, session: SessionId): Promise<RecordPosition> {
   const { standing } = await writer.current(session);
   if (standing.fork === null) return { session, seq: 1 };
   const types = ["input.imported", "answer.imported", "call.imported", "transcript.compacted"];
@@ -71,12 +71,12 @@ function hasAny(entries: PlannedEntries, wanted: ReadonlySet<string>): boolean {
   return false;
 }
 
-interface Place {
+interface RecordPosition {
   readonly session: SessionId;
   readonly seq: number;
 }
 
-type Places = ReadonlyMap<string, Place>;
+type RecordPositions = ReadonlyMap<string, RecordPosition>;
 
 /** A record of a compaction has no id: it is known by the entry before it. */
 function compactionsAfter(
@@ -101,8 +101,8 @@ async function placesOf(
   session: SessionId,
   wanted: ReadonlySet<string>,
   follows: ReadonlyMap<string, string>,
-): Promise<Places> {
-  const places = new Map<string, Place>();
+): Promise<RecordPositions> {
+  const places = new Map<string, RecordPosition>();
   const { seq: toSeq, standing } = await writer.current(session);
   const fromSeq = (standing.fork?.seq ?? 0) + 1;
   const types = ["input.imported", "answer.imported", "call.imported", "transcript.compacted"] as const;

@@ -1,7 +1,7 @@
 /** What a compaction keeps beside its summary: the tree of its range, and what the summary leaves out. */
 import { missingAfter, withMissing, type MissingValue } from "../../core/compaction/check.ts";
 import type { Cut } from "../../core/compaction/plan.ts";
-import { placeItems, type ExtractedItem, type PlacedMessage } from "../../core/compaction/place.ts";
+import { placeItems, type ExtractedItem, type PlacedMessage } from "../../core/compaction/text-source.ts";
 import type { FoundItem } from "../../core/compaction/prompt.ts";
 import { withoutInputs } from "../../core/compaction/summary.ts";
 import { treeOf, type CompactionNode, type TreeTurn } from "../../core/compaction/tree.ts";

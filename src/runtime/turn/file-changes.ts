@@ -7,14 +7,14 @@ import type { Drive } from "./drive.ts";
 import type { World } from "../world.ts";
 import { fileBlobs } from "../log/file-blobs.ts";
 
-interface Place {
+interface FileChangeDeps {
   readonly store: Store;
   readonly world: World;
 }
 
 /** Scans before the calls run; undefined when no versions are kept. */
 export async function watchCalls(
-  place: Place,
+  place: FileChangeDeps,
   files: FileWatch | undefined,
   ready: readonly { readonly tool: OuterTool; readonly input: unknown }[],
 ): Promise<WatchedCalls | undefined> {
@@ -29,7 +29,7 @@ export async function watchCalls(
 
 /** The same for an executor: it may change any bound file. */
 export async function watchExecutor(
-  place: Place,
+  place: FileChangeDeps,
   files: FileWatch | undefined,
   name: string,
 ): Promise<WatchedCalls | undefined> {
@@ -53,7 +53,11 @@ export async function noteRest(drive: Drive, watched: WatchedCalls, { seq, tool 
 }
 
 /** Changes that calls had made when their process died. */
-export async function noteLeft(place: Place, drive: Drive, files: FileWatch | undefined): Promise<void> {
+export async function noteLeft(
+  place: FileChangeDeps,
+  drive: Drive,
+  files: FileWatch | undefined,
+): Promise<void> {
   const changed = (await files?.left(fileBlobs(place))) ?? [];
   if (changed.length === 0) return;
   const { mind } = await drive.state();

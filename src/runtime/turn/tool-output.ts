@@ -19,7 +19,7 @@ export interface ShapedOutput {
   readonly detail?: unknown;
 }
 
-interface Place {
+interface ToolOutputDeps {
   readonly store: Store;
   readonly world: World;
 }
@@ -28,7 +28,7 @@ interface Place {
  * Never fails because of the output: a result that cannot be stored is an error that says why. `seq` is the
  * position of the request, by which `recall` finds the whole again.
  */
-export async function shapeOutput(place: Place, given: unknown, seq: number): Promise<ShapedOutput> {
+export async function shapeOutput(place: ToolOutputDeps, given: unknown, seq: number): Promise<ShapedOutput> {
   const rich = given instanceof ToolOutput ? given : null;
   const status = rich?.isError === true ? "error" : "ok";
   const raw = rich?.text ?? given;
@@ -59,7 +59,7 @@ const detailName = "detail.json";
 
 /** Images as blobs. Null: one holds a secret, and `notes` says so. */
 async function keepImages(
-  place: Place,
+  place: ToolOutputDeps,
   given: ToolOutput["images"],
 ): Promise<{ readonly images: readonly ContentBlock[] | null; readonly notes: string }> {
   const images: ContentBlock[] = [];
@@ -107,7 +107,7 @@ const plainType = (given: unknown): string =>
 
 /** A detail too large or too deep for the record is stored as a blob, and the record names it. */
 async function shapeDetail(
-  place: Place,
+  place: ToolOutputDeps,
   given: unknown,
 ): Promise<{ readonly detail?: unknown; readonly blocks: readonly ContentBlock[] }> {
   const detail = given === undefined ? undefined : safeValue(place, given);
@@ -121,7 +121,7 @@ async function shapeDetail(
 }
 
 /** The value as JSON without secrets; undefined when it is not JSON. */
-function safeValue({ world }: Place, value: unknown): unknown {
+function safeValue({ world }: ToolOutputDeps, value: unknown): unknown {
   try {
     return safeJson(world, cleanJson(value ?? null, 1));
   } catch {

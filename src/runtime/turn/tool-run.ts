@@ -12,7 +12,7 @@ export type ToolRunOutcome =
 /** How long a stopped tool may take to report what it did. */
 const graceMs = 2_000;
 
-interface Place {
+interface ToolRunDeps {
   readonly store: Store;
   readonly world: World;
 }
@@ -22,7 +22,7 @@ interface Place {
  * is unwanted.
  */
 export async function runTool(
-  place: Place,
+  place: ToolRunDeps,
   tool: OuterTool,
   input: unknown,
   call: {
@@ -69,7 +69,12 @@ async function attempt(
   }
 }
 
-async function shape(place: Place, tool: OuterTool, ended: Attempt, seq: number): Promise<ToolRunOutcome> {
+async function shape(
+  place: ToolRunDeps,
+  tool: OuterTool,
+  ended: Attempt,
+  seq: number,
+): Promise<ToolRunOutcome> {
   if ("error" in ended && ended.error instanceof OutcomeUnknown && tool.effect === "unsafe") {
     return { status: "unknown", output: toolErrorText(ended.error) };
   }

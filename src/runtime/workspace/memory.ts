@@ -294,17 +294,17 @@ async function checkAgentKind(deps: Deps, { scope, owner, kind }: MemoryName): P
 }
 
 /** With a doubt it becomes a proposal. */
-type Asked = Promotion & { readonly doubt?: Doubt | undefined };
+type PromotionRequest = Promotion & { readonly doubt?: Doubt | undefined };
 
 /** Writes an entry or a proposal, unless it exists already, word for word. */
-async function promote(deps: Deps, build: () => Promise<Asked>): Promise<MemoryEntry> {
+async function promote(deps: Deps, build: () => Promise<PromotionRequest>): Promise<MemoryEntry> {
   const { store, memory: reader } = deps;
-  const find = async (asked: Asked): Promise<MemoryRef | undefined> => {
+  const find = async (asked: PromotionRequest): Promise<MemoryRef | undefined> => {
     const { memory } = await reader.fold();
     if (asked.doubt === undefined) return memory.get(memoryId(asked));
     return memory.proposals.get(asked, asked.origin?.session);
   };
-  let asked: Asked | null = null;
+  let asked: PromotionRequest | null = null;
   const before = await writeOnce(deps, async () => {
     asked = await build();
     const { memory } = await reader.fold();
@@ -347,7 +347,7 @@ const isSame = ({ origin, value, because, erased, by }: MemoryEntry, asked: Prom
   JSON.stringify(value) === JSON.stringify(asked.value);
 
 /** Refuses a proposal that a person rejected, or without room in the queue. */
-function checkProposal(memory: Memory, asked: Asked): void {
+function checkProposal(memory: Memory, asked: PromotionRequest): void {
   const { kind, key, origin } = asked;
   checkLength(asked);
   if (memory.proposals.isRejected(memoryId(asked))) {
@@ -497,7 +497,7 @@ type MemoryQuery = PromoteOptions & { readonly kind: ItemKind; readonly key: str
 export async function promoteItem(deps: Deps, session: SessionId, asked: MemoryQuery): Promise<MemoryEntry> {
   checkScope("promote", asked.scope);
   checkKind("promote", asked.kind);
-  const build = async (): Promise<Asked> => {
+  const build = async (): Promise<PromotionRequest> => {
     const state = await deps.writer.current(session);
     const found = await promotionOf(deps, session, state, { ...asked, by: "person" });
     const doubt = await doubtAt(deps, session, state, found.origin?.seq ?? 0);

@@ -96,10 +96,10 @@ function list(
   return { rows: rows.slice(0, count), cursor: last ? `${last.activeAt} ${last.session}` : null };
 }
 
-type Place = Pick<SessionRow, "session" | "activeAt">;
+type ListCursor = Pick<SessionRow, "session" | "activeAt">;
 
 /** A cursor is the position of the last returned row: new rows before it shift nothing. */
-function parseCursor(cursor: string): Place {
+function parseCursor(cursor: string): ListCursor {
   const [activeAt = "", session = ""] = cursor.split(" ");
   if (!/^\d+$/.test(activeAt) || !isSessionId(session)) {
     throw new SkeinError("invalid", "cursor: expected a cursor that this list returned", { field: "cursor" });
@@ -107,7 +107,7 @@ function parseCursor(cursor: string): Place {
   return { activeAt: Number(activeAt), session };
 }
 
-function inOrder(a: Place, b: Place): number {
+function inOrder(a: ListCursor, b: ListCursor): number {
   if (a.activeAt !== b.activeAt) return b.activeAt - a.activeAt;
   if (a.session === b.session) return 0;
   return a.session < b.session ? 1 : -1;

@@ -10,7 +10,7 @@ import { tooManyErased } from "../judge.ts";
 import type { AppendedPart, Part } from "../port.ts";
 import { joinStretches } from "../sql/stretch.ts";
 import type { LogLine, Logs } from "./log.ts";
-import type { Ranges, SegmentWriter } from "./segment-write.ts";
+import type { SeqRanges, SegmentWriter } from "./segment-write.ts";
 
 export interface Eraser {
   /**
@@ -24,7 +24,7 @@ export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: Se
   const sql = prepared(database);
 
   /** Erases unpacked records; returns their feed positions. */
-  function eraseRows(log: number, [fromSeq, toSeq]: Ranges[number], most: number): readonly number[] {
+  function eraseRows(log: number, [fromSeq, toSeq]: SeqRanges[number], most: number): readonly number[] {
     const rows = sql.find.all(log, fromSeq, toSeq, most + 1) as unknown as [number][];
     if (rows.length > most) throw tooManyErased();
     const positions = rows.map(([position]) => position);
@@ -32,8 +32,8 @@ export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: Se
     return positions;
   }
 
-  /** Ranges of one log's own records, sorted and disjoint. */
-  function eraseOwn(log: number, ranges: Ranges, most: number): number {
+  /** SeqRanges of one log's own records, sorted and disjoint. */
+  function eraseOwn(log: number, ranges: SeqRanges, most: number): number {
     const positions = [...segmentWriter.erase(log, ranges, most)];
     for (const range of ranges) positions.push(...eraseRows(log, range, most - positions.length));
     if (positions.length > most) throw tooManyErased();
@@ -52,7 +52,7 @@ export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: Se
   }
 
   /** Of a log as it reads them; returns the number of erased contents. */
-  function eraseOf(line: LogLine, headSeq: number, ranges: Ranges, most: number): number {
+  function eraseOf(line: LogLine, headSeq: number, ranges: SeqRanges, most: number): number {
     const own = new Map<number, [number, number][]>();
     const asked = ranges.map(([first, last]) => ({ log: line.id, first, last }));
     for (const { first, last } of joinStretches(asked)) {

@@ -22,7 +22,7 @@ type Run = [position: number, log: number, seq: number, count: number];
 type Arrival = [position: number, log: number, fromSeq: number, toSeq: number];
 
 /** The position of a reader: behind a position, or within the arrival at it. */
-interface Place {
+interface FeedPosition {
   readonly position: number;
   readonly seq: number | null;
 }
@@ -37,7 +37,7 @@ interface Entry {
 
 interface Step {
   readonly record: StoredRecord | null;
-  readonly place: Place;
+  readonly place: FeedPosition;
 }
 
 interface FeedParts {
@@ -127,7 +127,7 @@ function makeSource(database: DatabaseSync, context: FeedParts): FeedSource {
     },
   });
 
-  function* stepsFrom(start: Place): Generator<Step> {
+  function* stepsFrom(start: FeedPosition): Generator<Step> {
     const seen = new Map<number, Seen>();
     const known = (log: number): Seen => {
       const there = seen.get(log) ?? seenOf(log);
@@ -192,7 +192,7 @@ function makeSource(database: DatabaseSync, context: FeedParts): FeedSource {
   }
 
   /** The record at a place, visible or not. */
-  function hashAt({ position, seq }: Place): string | null {
+  function hashAt({ position, seq }: FeedPosition): string | null {
     if (seq === null) return between(position - 1, position + 1)[0]?.record()?.hash ?? null;
     const log = (arrivalAt.get(position) as unknown as Arrival | undefined)?.[1];
     if (log === undefined) return null;
@@ -232,9 +232,10 @@ function endOf(database: DatabaseSync): number {
   return Number(row?.["position"] ?? 0);
 }
 
-const textOf = ({ position, seq }: Place): string => (seq === null ? `${position}` : `${position}+${seq}`);
+const textOf = ({ position, seq }: FeedPosition): string =>
+  seq === null ? `${position}` : `${position}+${seq}`;
 
-function placeOf(after: string | null): Place {
+function placeOf(after: string | null): FeedPosition {
   if (after === null) return { position: 0, seq: null };
   const [, position, seq] = /^(\d{1,15})(?:\+(\d{1,15}))?$/.exec(after) ?? [];
   if (position !== undefined) {

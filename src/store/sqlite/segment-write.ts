@@ -18,7 +18,7 @@ export interface SegmentWriter {
    * Rewrites the segments of a log without the contents and salts in these ranges, which are sorted and
    * disjoint. Returns the feed positions of the erased ones. Stops once there are more than `most`.
    */
-  erase(log: number, ranges: Ranges, most: number): readonly number[];
+  erase(log: number, ranges: SeqRanges, most: number): readonly number[];
   /**
    * Removes the part of the log's last segment after a position. Returns its feed positions; null if nothing
    * after it is packed.
@@ -26,7 +26,7 @@ export interface SegmentWriter {
   cut(log: number, keepSeq: number): readonly number[] | null;
 }
 
-export type Ranges = readonly (readonly [fromSeq: number, toSeq: number])[];
+export type SeqRanges = readonly (readonly [fromSeq: number, toSeq: number])[];
 
 export interface Run {
   readonly position: number;
@@ -92,7 +92,7 @@ export function makeSegmentWriter(database: DatabaseSync, segments: Segments): S
     return runs.flatMap(([position, count]) => Array.from({ length: count }, (_, place) => position + place));
   }
 
-  function eraseOf(segment: Segment, ranges: Ranges): number[] {
+  function eraseOf(segment: Segment, ranges: SeqRanges): number[] {
     const { rows, before } = unpack(segment);
     const isHit = ({ row }: PackedRow): boolean =>
       row[14] !== null && ranges.some(([fromSeq, toSeq]) => fromSeq <= row[1] && row[1] <= toSeq);

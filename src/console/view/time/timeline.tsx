@@ -54,14 +54,17 @@ export function Timeline(): ReactNode {
   );
 }
 
-interface Place {
+interface TimelinePosition {
   readonly seq: number;
   readonly headSeq: number;
   readonly setThumb: (seq: number | null) => void;
 }
 
 /** The thumb moves at once; the page follows as it can, and the URL when it rests. */
-function useMoves({ session, at, isDrawn, travel }: Scope, { seq, headSeq, setThumb }: Place): Moves {
+function useMoves(
+  { session, at, isDrawn, travel }: Scope,
+  { seq, headSeq, setThumb }: TimelinePosition,
+): Moves {
   const waiting = useRef<(() => void) | null>(null);
   const latest = useRef({ seq, headSeq, travel });
   latest.current = { seq, headSeq, travel };
@@ -97,7 +100,11 @@ function useMoves({ session, at, isDrawn, travel }: Scope, { seq, headSeq, setTh
   return { draw, rest, step, turn: (by) => void turn(by).catch(showError) };
 }
 
-function Steps({ seq, headSeq, moves }: Omit<Place, "setThumb"> & { readonly moves: Moves }): ReactNode {
+function Steps({
+  seq,
+  headSeq,
+  moves,
+}: Omit<TimelinePosition, "setThumb"> & { readonly moves: Moves }): ReactNode {
   const back = (): void => moves.step(Math.max(1, seq - 1));
   const on = (): void => moves.step(Math.min(headSeq, seq + 1));
   useShortcuts([

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { placeItems, type PlacedMessage } from "../../src/core/compaction/place.ts";
+import { placeItems, type PlacedMessage } from "../../src/core/compaction/text-source.ts";
 import type { MessagePart } from "../../src/core/context/part.ts";
 
 const user = (...texts: string[]): MessagePart => ({

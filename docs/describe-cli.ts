@@ -24,8 +24,8 @@ const times = `## Times and durations
   Where it sets a future time, it counts forward: \`sleep --until 2h\`.
 - In a position (\`ID@TIME\`, and options that take \`SEQ|NAME|TIME\`) a date means the end of that day:
   \`ID@2026-11-16\` includes it. \`yesterday\` and \`-2h\` are times as well.
-- **Zones.** On the command line a time without a zone is in your zone (that of \`TZ\` or the system), and so is
-  a cron expression without \`--zone\`; Skein shows the moment that it understood with its zone. The library
+- **Zones.** On the command line a time without a zone is in your zone (that of \`TZ\` or the system). So is a
+  cron expression without \`--zone\`, and a label \`deadline\`. Skein shows the moment with its zone. The library
   and HTTP take milliseconds, or ISO 8601 with a zone (\`2026-11-01T09:30:00Z\`), and refuse times without one;
   a cron expression without \`zone\` is in UTC there.
 `;

@@ -207,6 +207,26 @@ suite("times without a zone are in the zone of the person", { concurrency: 4 }, 
     assert.doesNotMatch(zoned.stderr, /--until/);
   });
 
+  test("a deadline is converted from that zone to UTC", async () => {
+    const id = await openOffline();
+    const labelsIn = async (...typed: readonly string[]): Promise<unknown> => {
+      assert.equal((await inZone("label", id, ...typed)).code, 0);
+      return (await skein.look("state", id))[0]!["labels"];
+    };
+    assert.deepEqual(await labelsIn("deadline=2099-11-20T17:00", "at=2099-11-20"), {
+      at: "2099-11-20",
+      deadline: "2099-11-20T03:00Z",
+    });
+    for (const [typed, deadline] of [
+      ["2099-11-20", "2099-11-19T10:00Z"],
+      ["2099-11-20T17:00:30", "2099-11-20T03:00:30Z"],
+      ["2099-11-20T17:00+01:00", "2099-11-20T16:00Z"],
+      ["2099-11-20T17:00Z", "2099-11-20T17:00Z"],
+    ])
+      assert.deepEqual(await labelsIn(`deadline=${typed}`), { at: "2099-11-20", deadline });
+    assert.match((await inZone("label", id, "deadline=2099-02-31")).stderr, /expected a date or time/);
+  });
+
   test("load takes a time in that zone, and a trigger's cron expression is in it", async () => {
     const id = await openOffline();
     const local = new Date(Date.now() + 14 * 3_600_000 + 60_000).toISOString().slice(0, 16);

@@ -5,6 +5,8 @@ import { definitionOf, emptyForm, formOf } from "../../src/console/view/agents/d
 import { emptySpec, everyWords, specOf, specWords } from "../../src/console/view/triggers/spec.ts";
 
 test("a form becomes a trigger", () => {
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  assert.deepEqual(specOf(emptySpec), { kind: "cron", cron: "0 9 * * 1-5", zone: own });
   assert.deepEqual(specOf({ ...emptySpec, cron: " 0 9 * * 1 ", zone: "" }), {
     kind: "cron",
     cron: "0 9 * * 1",

@@ -10,7 +10,7 @@ import { errorText } from "../../core/first-error.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { oneOf, parseNumber, parsePlace } from "./args.ts";
-import { jsonOf, pairsOf, readText, valueOf } from "./input.ts";
+import { jsonOf, labelsOf, readText, valueOf } from "./input.ts";
 import type { Option } from "./verb.ts";
 
 interface Schema {
@@ -170,7 +170,7 @@ export async function readParameter(parameter: Parameter, given: Word, isText: b
   if (form === "words") return textOf((given ?? []) as readonly string[]);
   if (form === "any" && arg !== null)
     return valueOf(await readText(given as string | undefined), { asText: isText });
-  if (form === "pairs") return pairsOf(arg === null ? shown : name, (given ?? []) as readonly string[]);
+  if (form === "pairs") return labelsOf(arg === null ? shown : name, (given ?? []) as readonly string[]);
   if (form === "list" && choices.length > 0)
     return (given as readonly string[])
       .flatMap((one) => one.split(","))

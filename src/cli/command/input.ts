@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
+import { deadlineLabel, momentOf } from "../../core/trigger/deadline.ts";
 
 const utf8Hint = "save it as UTF-8, or convert it first: iconv -t UTF-8";
 
@@ -137,6 +138,16 @@ export function pairsOf(what: string, words: readonly string[]): Readonly<Record
       });
     }),
   );
+}
+
+/** Labels to set. A deadline is stored in UTC; without a zone it is in that of the person. */
+export function labelsOf(what: string, words: readonly string[]): Readonly<Record<string, string>> {
+  const labels = pairsOf(what, words);
+  const typed = labels[deadlineLabel] ?? "";
+  if (momentOf(typed) === null || typed.endsWith("Z")) return labels;
+  // A date alone would be read in UTC.
+  const ms = Date.parse(typed.length === 10 ? `${typed}T00:00` : typed);
+  return { ...labels, [deadlineLabel]: new Date(ms).toISOString().replace(/(:00)?\.000Z$/, "Z") };
 }
 
 export { present } from "../../core/present.ts";

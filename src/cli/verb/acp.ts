@@ -4,7 +4,7 @@ import { unsafeDefault } from "../../core/tool/permission.ts";
 import { realWorld } from "../../runtime/world.ts";
 import { SkeinError } from "../../core/error.ts";
 import { budgetOf, budgetOptions } from "../command/budget-options.ts";
-import { pairsOf, present } from "../command/input.ts";
+import { labelsOf, present } from "../command/input.ts";
 import { parseBinding } from "../format/binding-word.ts";
 import { checkModelName } from "../format/model-name.ts";
 import { oneLine } from "../format/text.ts";
@@ -60,7 +60,7 @@ export const acp = verb({
       open: {
         ...present({ agent, model, instructions, budget: budgetOf(options) }),
         ...(options.bind.length === 0 ? {} : { bind: options.bind.map(parseBinding) }),
-        ...(options.label.length === 0 ? {} : { labels: pairsOf("--label", options.label) }),
+        ...(options.label.length === 0 ? {} : { labels: labelsOf("--label", options.label) }),
         ...(options.yes ? { grant: [unsafeDefault("allow", "opened with --yes")] } : {}),
       },
       models: async () => {

@@ -10,7 +10,7 @@ import { undefinedAgent } from "../format/agent-note.ts";
 import { budgetOf, budgetOptions } from "../command/budget-options.ts";
 import { carryLines } from "../format/carry-lines.ts";
 import { parseBinding } from "../format/binding-word.ts";
-import { pairsOf, present } from "../command/input.ts";
+import { labelsOf, present } from "../command/input.ts";
 import { checkModelName } from "../format/model-name.ts";
 import { storeExists } from "../open/open-engine.ts";
 import type { Screen } from "../command/screen.ts";
@@ -122,7 +122,7 @@ export const open = verb({
       });
     }
     await checkModelName(model, out);
-    const labels = pairsOf("--label", options.label);
+    const labels = labelsOf("--label", options.label);
     const asked: OpenOptions = {
       ...present({ objective, name, agent, model, instructions, priority, project }),
       ...present({ budget: budgetOf(options) }),

@@ -10,7 +10,7 @@ import { kindOf as itemKindOf } from "../command/item-kind.ts";
 import { parseBinding } from "../format/binding-word.ts";
 import { budgetOf, budgetOptions } from "../command/budget-options.ts";
 import { answerChange } from "../command/change-verb.ts";
-import { pairsOf, present } from "../command/input.ts";
+import { labelsOf, present } from "../command/input.ts";
 import { checkModelName } from "../format/model-name.ts";
 import { ago, exact, ownZone, parseComing } from "../format/moment.ts";
 import { table } from "../format/table.ts";
@@ -321,7 +321,7 @@ function openingOf(given: TriggerInput): TemplateOptions["open"] {
     objective,
     ...present({ agent, model, priority, budget: budgetOf(given) }),
     ...(bind.length === 0 ? {} : { bind: bind.map(parseBinding) }),
-    ...(label.length === 0 ? {} : { labels: pairsOf("--label", label) }),
+    ...(label.length === 0 ? {} : { labels: labelsOf("--label", label) }),
   };
 }
 

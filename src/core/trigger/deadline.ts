@@ -3,7 +3,9 @@
  * nearest deadline goes first; a session that is not closed by then is suspended, and the label becomes
  * `overdue`.
  *
- *     deadline=2026-11-20   deadline=2026-11-20T17:00   deadline=2026-11-20T17:00:00+01:00
+ *     deadline=2026-11-20   deadline=2026-11-20T17:00   deadline=2026-11-20T17:00:00Z
+ *
+ * Without a zone it is UTC. The command line converts what a person types; `+` is not allowed in labels.
  */
 import { SkeinError } from "../error.ts";
 import { quote } from "../ids.ts";
@@ -47,7 +49,7 @@ export function checkDeadline(labels: Readonly<Record<string, string>> | undefin
   const text = labels?.[deadlineLabel];
   if (text === undefined || momentOf(text) !== null) return;
   throw new SkeinError("invalid", `label ${deadlineLabel}: expected a date or time, got ${quote(text)}`, {
-    hint: "for example 2026-11-20, 2026-11-20T17:00 (UTC) or 2026-11-20T17:00:00+01:00",
+    hint: "for example 2026-11-20T17:00Z; a date alone is its beginning in UTC",
   });
 }
 

@@ -84,7 +84,7 @@ function SpecFields({ spec, set }: SpecFieldsProps): ReactNode {
           <Labeled name="Cron expression" hint="minute hour day month weekday">
             <input className="field mono" required value={spec.cron} onChange={put("cron")} />
           </Labeled>
-          <Labeled name="Time zone" hint="empty: UTC">
+          <Labeled name="Time zone" hint="yours by default; empty: UTC">
             <input className="field" placeholder="Europe/Vienna" value={spec.zone} onChange={put("zone")} />
           </Labeled>
         </div>

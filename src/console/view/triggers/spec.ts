@@ -28,7 +28,7 @@ export interface SpecForm {
 export const emptySpec: SpecForm = {
   kind: "cron",
   cron: "0 9 * * 1-5",
-  zone: "",
+  zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   everyMinutes: "60",
   at: "",
 };

@@ -172,6 +172,19 @@ suite("the first day", { concurrency: 4 }, () => {
     assert.doesNotMatch(stderr, /provider/);
   });
 
+  test("a bound path that does not exist, and an unknown type of event, are noted", async () => {
+    const note = /nowhere does not exist here; no turn begins until it does/;
+    const opened = await skein.here("open", "Read", "--bind", "directory:nowhere");
+    assert.match(opened.stderr, note);
+    const id = opened.stdout.trim();
+    assert.match((await skein.here("bind", id, "file", "--path", "./nowhere", "--name", "n")).stderr, note);
+    assert.doesNotMatch((await skein.here("bind", id, "file", "--path", folder)).stderr, /not exist/);
+    const unknown = /no event type is named "turn\.start"; did you mean turn\.started\?/;
+    assert.match((await skein.here("log", id, "--type", "turn.start")).stderr, unknown);
+    assert.doesNotMatch((await skein.here("log", id, "--type", "x.mine")).stderr, /no event type/);
+    await refused(["ps", "x"], /unexpected argument "x"/, /^usage: skein ps \[options\]$/);
+  });
+
   test("no hint suggests the word that was typed", async () => {
     await skein.lines(
       "memory",

@@ -215,7 +215,7 @@ export function parseNumber(what: string, text: string): number {
 }
 
 export function parseArgs(verb: Verb, words: readonly string[]): ParsedWords["args"] {
-  const hint = `usage: skein ${verb.name} ${verb.args.map(shownArg).join(" ")}`;
+  const hint = `usage: ${["skein", verb.name, ...verb.args.map(shownArg)].join(" ")}`;
   const args: Record<string, string | readonly string[] | undefined> = {};
   let place = 0;
   for (const arg of verb.args) {
@@ -233,7 +233,7 @@ export function parseArgs(verb: Verb, words: readonly string[]): ParsedWords["ar
   // An argument may be a token, which no message repeats.
   const shown = extra.startsWith("skn_") ? "a token" : quote(extra);
   throw new SkeinError("invalid", `${verb.name}: unexpected argument ${shown}`, {
-    hint: `${hint}; quote a text with spaces`,
+    hint: verb.args.length === 0 ? `${hint} [options]` : `${hint}; quote a text with spaces`,
   });
 }
 

@@ -1,5 +1,6 @@
 /** `KIND:PATH[:write]`: a binding in one word. */
 import type { Binding } from "../../core/tool/commands.ts";
+import { existsSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
@@ -30,6 +31,16 @@ export function bindingText(bound: {
   const place = path === bound.name ? "" : ` at ${oneLine(path)}`;
   const called = `${name === kind ? kind : `${kind} ${name}`}${place}`;
   return ["file", "directory", "database"].includes(kind) ? `${called} (${mode})` : called;
+}
+
+/** Says which bound paths do not exist here: they may be made later, or be those of another machine. */
+export function missingPaths(bound: readonly Pick<Binding, "kind" | "path">[]): string[] {
+  const ofFiles = ["file", "directory", "database", "shell"];
+  return bound.flatMap(({ kind, path }) =>
+    path === undefined || !ofFiles.includes(kind) || existsSync(path)
+      ? []
+      : [`${oneLine(path)} does not exist here; no turn begins until it does`],
+  );
 }
 
 /** An MCP server is started by a command or reached at a URL, not both. */

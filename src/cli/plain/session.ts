@@ -7,9 +7,10 @@ import { resources, type Amounts, type UsedAmounts } from "../../core/state.ts";
 import { roughly } from "../../core/text/utc.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { present } from "../command/input.ts";
+import { changeOf } from "../command/change-verb.ts";
 import { grid, invalid, plain, type PresentedResult } from "../command/presentation.ts";
 import type { Screen } from "../command/screen.ts";
-import { checkServer } from "../format/binding-word.ts";
+import { checkServer, missingPaths } from "../format/binding-word.ts";
 import { money, tokensText } from "../format/money.ts";
 import { ruleText } from "../format/state-lines.ts";
 import { count, oneLine, plural } from "../format/text.ts";
@@ -44,6 +45,10 @@ export const sessionPlain = [
   plain("session.bind", {
     prepare({ params }) {
       checkServer(params as Parameters<typeof checkServer>[0]);
+    },
+    print(written, { found: { id }, params, out }) {
+      const notes = missingPaths([params as Parameters<typeof checkServer>[0]]).map((note) => out.dim(note));
+      return { ...changeOf(id, written, "bound"), notes };
     },
   }),
   plain("session.grant", {

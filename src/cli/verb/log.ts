@@ -1,5 +1,7 @@
 /** Shows events of a session, to the end or following. */
-import { SkeinError } from "../../core/error.ts";
+import { eventTypes } from "../../core/catalog.ts";
+import { nearest, SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { eventInFull, eventLine } from "../format/event-line.ts";
 import { present } from "../command/input.ts";
@@ -58,7 +60,7 @@ export const log = verb({
         for (const line of [eventLine(event, out), ...(full ? eventInFull(event, out) : [])])
           await out.line(line);
     }
-    if (count === 0 && !follow) await sayNothing(out, found);
+    if (count === 0 && !follow) await sayNothing(out, found, types);
   },
 });
 
@@ -104,7 +106,13 @@ function checkRange({
   if (reverse && follow) refuse("--reverse is not allowed with --follow", "omit --reverse or --follow");
 }
 
-async function sayNothing(out: Screen, session: Session): Promise<void> {
+async function sayNothing(out: Screen, session: Session, types: readonly string[]): Promise<void> {
   const { seq } = await session.head();
+  const unknown = types.find((type) => !eventTypes.some((one) => one === type) && !type.startsWith("x."));
+  const near = unknown === undefined ? undefined : nearest(unknown, eventTypes);
+  if (unknown !== undefined)
+    out.note(
+      `no event type is named ${quote(unknown)}${near === undefined ? "" : `; did you mean ${near}?`}`,
+    );
   out.note(`no event of ${session.id} fits; it ends at ${seq}`);
 }

@@ -9,7 +9,7 @@ import { realWorld } from "../../runtime/world.ts";
 import { undefinedAgent } from "../format/agent-note.ts";
 import { budgetOf, budgetOptions } from "../command/budget-options.ts";
 import { carryLines } from "../format/carry-lines.ts";
-import { parseBinding } from "../format/binding-word.ts";
+import { missingPaths, parseBinding } from "../format/binding-word.ts";
 import { labelsOf, present } from "../command/input.ts";
 import { checkModelName } from "../format/model-name.ts";
 import { storeExists } from "../open/open-engine.ts";
@@ -152,6 +152,7 @@ export const open = verb({
     const where = fresh ? ` in a new store: ${place}` : "";
     if (fresh || out.columns !== null)
       out.note(out.dim(`opened${where}; any unique suffix of the id names the session`));
+    for (const note of missingPaths(asked.bind ?? [])) out.note(note);
     await noteAgent(out, session);
   },
 });

@@ -146,7 +146,7 @@ export const sessionBranches = {
       "which also needs the scope read, it restores them.",
     args: ["place"],
     params: () => ({
-      place: field.Place.describe("the position, the name of a checkpoint, or a time"),
+      place: field.Place.describe("the position, the name of a checkpoint, or a time with a zone"),
       requeue: z.boolean().describe("queue inputs again that were processed since").exactOptional(),
       reason,
       files: z

@@ -47,7 +47,7 @@ export const sessionReads = {
     args: ["place"],
     params: () => ({
       place: field.Place.describe(
-        "the position, the name of a checkpoint, or a time such as 2026-11-16T09:00, yesterday or -2h",
+        "the position, the name of a checkpoint, or a time with a zone, such as 2026-11-16T09:00Z, or -2h",
       ),
     }),
     answer: () => z.looseObject({ session: SessionId, seq: Count }),

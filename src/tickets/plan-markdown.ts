@@ -168,7 +168,7 @@ function bodyOf(start: Start, lines: readonly Line[], { starts, of }: Around): r
   return end === -1 ? rest : rest.slice(0, end);
 }
 
-interface Read {
+interface TicketFields {
   text: string;
   after: string[];
   agent: string | null;
@@ -188,8 +188,8 @@ const isAfter = (field: string): boolean => /^(?:after|depends|needs|blocked)/i.
  * Fields come first, one per line. The dependencies of a ticket may also come later, on a separate line, if
  * it is a list of ids.
  */
-function read(body: readonly Line[], file: string): Read {
-  const found: Read = { text: "", after: [], agent: null, labels: null, budget: null, accept: [] };
+function read(body: readonly Line[], file: string): TicketFields {
+  const found: TicketFields = { text: "", after: [], agent: null, labels: null, budget: null, accept: [] };
   const kept: string[] = [];
   let isFront = true;
   for (const { text, isCode, number } of body) {
@@ -211,7 +211,7 @@ interface PlanLine {
   readonly number: number;
 }
 
-function take(found: Read, field: string, value: string, { file, number }: PlanLine): void {
+function take(found: TicketFields, field: string, value: string, { file, number }: PlanLine): void {
   if (isAfter(field)) {
     const ids = idsIn(value);
     if (ids === null)

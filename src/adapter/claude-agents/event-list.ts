@@ -49,7 +49,7 @@ interface EventQuery {
   readonly isWanted: (event: ClaudeEvent) => boolean;
 }
 
-interface Read {
+interface EventPage {
   readonly data: readonly ClaudeEvent[];
   readonly next: string | null;
 }
@@ -64,7 +64,7 @@ function cursorOf(page: string | null): number | null {
 }
 
 /** A page ends between records: one that becomes several events is not torn. */
-async function readAscending(session: Session, { cursor, limit, isWanted }: EventQuery): Promise<Read> {
+async function readAscending(session: Session, { cursor, limit, isWanted }: EventQuery): Promise<EventPage> {
   const head = await session.fold();
   const fromSeq = cursor ?? 1;
   const data: ClaudeEvent[] = [];
@@ -81,7 +81,7 @@ async function readAscending(session: Session, { cursor, limit, isWanted }: Even
 const chunkRecords = 500;
 
 /** Backwards in pieces, each read forwards. */
-async function readDescending(session: Session, { cursor, limit, isWanted }: EventQuery): Promise<Read> {
+async function readDescending(session: Session, { cursor, limit, isWanted }: EventQuery): Promise<EventPage> {
   const head = await session.fold();
   let toSeq = cursor === null ? head.seq : Math.min(cursor, head.seq);
   const data: ClaudeEvent[] = [];

@@ -108,12 +108,12 @@ async function put(given: MountRequest, streams: NamedStreams, name: string): Pr
   created(given, await there(streams, engine, name), { settings, isNew: false });
 }
 
-interface Created {
+interface OpenedStream {
   readonly settings: StreamSettings;
   readonly isNew: boolean;
 }
 
-function created(given: MountRequest, stream: NamedStream, { settings, isNew }: Created): void {
+function created(given: MountRequest, stream: NamedStream, { settings, isNew }: OpenedStream): void {
   const { isClosed } = stream.state;
   if (!isNew && !isSame({ ...stream.settings, isClosed }, settings))
     throw conflict("the stream exists with another configuration");

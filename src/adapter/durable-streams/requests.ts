@@ -113,13 +113,17 @@ async function answer(given: MountRequest, limits: Limits): Promise<void> {
   await read(given, caller, { session, request: readRequest(given.query), limits });
 }
 
-interface Read {
+interface StreamRead {
   readonly session: Session;
   readonly request: ReadRequest;
   readonly limits: Limits;
 }
 
-async function read(given: MountRequest, caller: Caller, { session, request, limits }: Read): Promise<void> {
+async function read(
+  given: MountRequest,
+  caller: Caller,
+  { session, request, limits }: StreamRead,
+): Promise<void> {
   const { live, cursor } = request;
   const { seq: headSeq, hash } = await session.head();
   const afterSeq = request.afterSeq === "now" ? headSeq : request.afterSeq;

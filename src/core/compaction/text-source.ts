@@ -21,7 +21,7 @@ const rangeCharsMax = 400_000;
 /** The share of its words that a message must have for it to be said there. */
 const saidShareMin = 0.6;
 
-interface Said {
+interface SaidText {
   readonly words: ReadonlySet<string>;
   readonly seq: number;
   readonly isTrusted: boolean;
@@ -43,11 +43,11 @@ export function placeItems(
 }
 
 /** The first of those with the most of its words; one that a person wrote, if that has all of them. */
-function placeOf({ key, value }: FoundItem, said: readonly Said[]): Said | null {
+function placeOf({ key, value }: FoundItem, said: readonly SaidText[]): SaidText | null {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   const own = new Set(wordsOf(text));
   const words = own.size === 0 ? new Set(wordsOf(key)) : own;
-  let best: Said | null = null;
+  let best: SaidText | null = null;
   let bestShare = 0;
   for (const one of said) {
     const share = words.size === 0 ? 0 : [...words].filter((word) => one.words.has(word)).length / words.size;
@@ -58,8 +58,8 @@ function placeOf({ key, value }: FoundItem, said: readonly Said[]): Said | null 
   return best;
 }
 
-function saidIn(range: readonly PlacedMessage[]): Said[] {
-  const found: Said[] = [];
+function saidIn(range: readonly PlacedMessage[]): SaidText[] {
+  const found: SaidText[] = [];
   let isTrusted = false;
   let left = rangeCharsMax;
   const texts = range.map(({ message }) => textsOf(message));

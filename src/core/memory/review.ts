@@ -31,10 +31,10 @@ const subjectWordsMax = 4;
 interface Claim {
   readonly entry: ReviewedEntry;
   readonly about: string;
-  readonly said: Said;
+  readonly said: EntryText;
 }
 
-interface Said {
+interface EntryText {
   readonly text: string;
   readonly words: ReadonlySet<string>;
   readonly numbers: string;
@@ -181,7 +181,7 @@ const isNumber = (word: string): boolean => Number.isFinite(Number(word));
 
 const denials = new Set("not no never none nothing without cannot isn don doesn nicht kein nie".split(" "));
 
-function saidIn(text: string): Said {
+function saidIn(text: string): EntryText {
   const small = text.toLowerCase();
   const words = wordsOf(text);
   return {

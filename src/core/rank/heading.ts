@@ -30,9 +30,9 @@ interface Line {
   readonly after: string;
 }
 
-type Read = (line: Line) => Omit<Heading, "from"> | null;
+type ReadHeading = (line: Line) => Omit<Heading, "from"> | null;
 
-function scan(text: string, read: Read): readonly Heading[] {
+function scan(text: string, read: ReadHeading): readonly Heading[] {
   const found: Heading[] = [];
   let [before, fence] = ["", ""];
   let at = lineAt(text, 0);

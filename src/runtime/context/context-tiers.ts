@@ -63,13 +63,13 @@ export async function tiersOf(
   });
 }
 
-type Left = Partial<Record<TierName | "tools", LeftOut[]>>;
+type LeftOutByTier = Partial<Record<TierName | "tools", LeftOut[]>>;
 
 async function leftOutOf(
   deps: ContextWorld,
   session: SessionId,
   { body, choice }: LoggedPlan,
-): Promise<Left> {
+): Promise<LeftOutByTier> {
   const items: LeftOut[] = [];
   for (const seq of seqsIn(choice.listed ?? []).slice(0, namesMax)) {
     const event = await readOne(deps, session, seq);

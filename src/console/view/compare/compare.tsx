@@ -45,7 +45,7 @@ export interface CompareSide {
   readonly lastSeq: number;
 }
 
-interface Read {
+interface ComparedSessions {
   readonly diff: Diff;
   readonly items: readonly Comparison[];
   readonly right: TitledSession;
@@ -58,7 +58,7 @@ function Both({ other, otherAt }: BothProps): ReactNode {
   const { id, at, session, state } = useScope();
   const read = useReading(
     `session/${id}/diff/${at ?? "now"}/${other}/${otherAt ?? "now"}`,
-    async (): Promise<Read> => {
+    async (): Promise<ComparedSessions> => {
       const against = await sessionOf(other);
       const diff = await session.diff(place(id, at), place(against.id, otherAt), {
         only: ["state", "items", "transcript", "files"],

@@ -45,7 +45,7 @@ const drawnEvents = 60;
 const nearEvents = 1_000;
 const filledEvents = 500;
 
-type Read = (options: {
+type ReadEvents = (options: {
   readonly fromSeq?: number;
   readonly toSeq?: number;
   readonly reverse?: boolean;
@@ -53,7 +53,7 @@ type Read = (options: {
 }) => Promise<SessionEvent[]>;
 
 const readFrom =
-  (session: RemoteSession): Read =>
+  (session: RemoteSession): ReadEvents =>
   async (options) => {
     const events: SessionEvent[] = [];
     for await (const event of session.events({ ...options, types: transcriptTypes })) events.push(event);
@@ -61,13 +61,13 @@ const readFrom =
   };
 
 /** Up to a position, as many as fit a page. */
-async function before(read: Read, toSeq: number, limit = pageEvents): Promise<TranscriptWindow> {
+async function before(read: ReadEvents, toSeq: number, limit = pageEvents): Promise<TranscriptWindow> {
   if (toSeq < 1) return { events: [], fromSeq: 1, toSeq: 0 };
   const events = await read({ toSeq, reverse: true, limit });
   return { events, fromSeq: events.length < limit ? 1 : (events[0]?.seq ?? 1), toSeq };
 }
 
-async function following(read: Read, fromSeq: number, endSeq: number): Promise<TranscriptWindow> {
+async function following(read: ReadEvents, fromSeq: number, endSeq: number): Promise<TranscriptWindow> {
   const events = await read({ fromSeq, toSeq: endSeq, limit: pageEvents });
   const isAll = events.length < pageEvents;
   return { events, fromSeq, toSeq: isAll ? endSeq : (events.at(-1)?.seq ?? endSeq) };

@@ -32,7 +32,7 @@ interface Page {
   readonly rows: readonly SessionListRow[];
   readonly cursor: string | null;
 }
-type Read = (asked: FilterQuery) => Promise<Page>;
+type ReadPage = (asked: FilterQuery) => Promise<Page>;
 
 export interface SessionList {
   readonly listing: Cell<SessionListing>;
@@ -67,7 +67,7 @@ const empty: SessionListing = {
   error: undefined,
 };
 
-export function sessionList(filter: Filter, read: Read): SessionList {
+export function sessionList(filter: Filter, read: ReadPage): SessionList {
   const listing = cell<SessionListing>(empty);
   const known = new Map<string, SessionListRow>();
   /** Deleted while a read was under way that may still bring them. Ids are never used again. */

@@ -50,7 +50,7 @@ test("the last word may be unfinished, unless a space follows it", () => {
   assert.equal(askedFor(" base ra"), "base ra*");
   assert.equal(askedFor("base rate "), "base rate");
   assert.equal(askedFor("rat*"), "rat*");
-  assert.equal(askedFor("  "), "");
+  for (const nothing of ["  ", "(", '"', "…"]) assert.equal(askedFor(nothing), "");
 });
 
 const hit = (session: string, seq: number): Hit =>

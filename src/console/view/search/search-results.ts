@@ -30,9 +30,10 @@ export function grouped(hits: readonly Hit[]): readonly Group[] {
   return [...groups].map(([log, found]) => ({ log, hits: found }));
 }
 
-/** The last word may be incomplete: then it matches as a prefix. */
+/** The last word may be incomplete: then it matches as a prefix. Empty while nothing typed is a word. */
 export function askedFor(typed: string): string {
   const text = typed.trim();
+  if (!/[\p{L}\p{N}]/u.test(text)) return "";
   return /[\p{L}\p{N}]$/u.test(typed) ? `${text}*` : text;
 }
 

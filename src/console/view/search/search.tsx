@@ -52,7 +52,7 @@ export function Search({ params }: { readonly params: URLSearchParams }): ReactN
       </div>
       <Field text={text} field={field} />
       {only === null ? null : <Only id={only} />}
-      {text.trim() === "" ? <Teach /> : <Found text={text} only={only} />}
+      {askedFor(text) === "" ? <Teach /> : <Found text={text} only={only} />}
     </div>
   );
 }

@@ -15,7 +15,7 @@ const againMax = 4;
 /**
  * The result of the work; null after `ms` of processor time. It must be synchronous, and change nothing: it
  * may be ended at any point, and be begun again. It blocks this process meanwhile. On a busy machine the
- * clock goes on while the thread waits for a processor, so a timeout by the clock alone says nothing about the work.
+ * clock goes on while the thread waits for a processor, so a timeout by the clock alone proves nothing.
  */
 export function inTime<T extends object>(work: () => T, ms: number): T | null {
   for (let time = ms, tries = 0; ; tries++, time *= 2) {

@@ -88,7 +88,7 @@ test("there are golden versions, and together they hold every event type", () =>
 
 for (const version of versions) {
   for (const name of logsOf(version)) {
-    test(`${name} of ${version} folds to its recorded state, and the independent verifier finds no error`, () => {
+    test(`${name} of ${version} folds to its recorded state, and the independent verifier agrees`, () => {
       const { state, mindHash: hash, mindForm: form, ...counts } = expectedOf(version)[name]!;
       const text = textOf(version, name);
       assert.deepEqual(verifyExport(text), { ...counts, problems: [] });

@@ -11,7 +11,7 @@ export interface ParamField {
   readonly isRequired: boolean;
   readonly choices: readonly string[];
   readonly charsMax: number | undefined;
-  /** An empty field is null. */
+  /** An empty field is null; an optional one is left out. */
   readonly orNull: boolean;
   /** A placeholder of a word or two. */
   readonly hint: string;
@@ -66,7 +66,7 @@ function fieldOf(name: string, given: Schema, isRequired: boolean): ParamField {
     isRequired: isRequired && !orNull,
     choices: kind !== "choice" ? [] : schema.type === "boolean" ? ["true", "false"] : textsOf(schema.enum),
     charsMax: schema.maxLength,
-    orNull,
+    orNull: orNull && isRequired,
     hint: hintOf(kind, schema),
   };
 }

@@ -62,7 +62,7 @@ test("reasoning and images that the next model cannot be shown are named, and co
   assert.match(sent, /an image \(image\/png\) that this model cannot see/);
 });
 
-test("a transcript that is too long for the next model is compacted first, by the previous model", async () => {
+test("a transcript too long for the next model is compacted first, by the previous model", async () => {
   const summary = "## Summary\n\nMany rates were read out, and all of them were right.";
   const script = several([({ parts }) => (JSON.stringify(parts).includes("Summarize") ? summary : "noted")]);
   await using engine = engineWith(script);

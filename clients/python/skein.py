@@ -1186,6 +1186,16 @@ class Hit(TypedDict):
     mind: Literal["live", "rewound", "compacted"]
 
 
+class AffectedResult(TypedDict):
+    session: str
+    kind: str
+    source: str
+    digest: Optional[str]
+    seq: int
+    at: int
+    now: str
+
+
 class _CostRow(TypedDict):
     calls: int
     inputTokens: int
@@ -1420,6 +1430,19 @@ class FoldResult(TypedDict):
     seq: int
     mind: Dict[str, Any]
     standing: Dict[str, Any]
+
+
+class DepsResult(TypedDict):
+    kind: Literal["document", "file", "query", "resource", "memory", "session"]
+    source: str
+    digest: Optional[str]
+    seq: int
+    at: int
+    ranges: List[List[int]]
+    reads: int
+    binding: Optional[str]
+    tables: List[str]
+    now: Literal["same", "changed", "missing", "follows", "unknown"]
 
 
 class HeadResult(TypedDict):
@@ -2031,6 +2054,10 @@ _OPERATIONS: Dict[str, _Operation] = {
         takes="query",
         forms={"text": "text", "session": "text", "project": "text"},
     ),
+    "engine.affected": _Operation("GET", "/v1/affected",
+        takes="query",
+        forms={"path": "text", "commit": "text", "repository": "text", "table": "text"},
+    ),
     "engine.cost": _Operation("GET", "/v1/cost",
         takes="query",
         forms={"by": "text", "session": "text", "project": "text"},
@@ -2079,6 +2106,9 @@ _OPERATIONS: Dict[str, _Operation] = {
         takes="query",
     ),
     "session.fold": _Operation("GET", "/v1/sessions/{id}/fold",
+        takes="query",
+    ),
+    "session.deps": _Operation("GET", "/v1/sessions/{id}/deps",
         takes="query",
     ),
     "session.items": _Operation("GET", "/v1/sessions/{id}/items",
@@ -4641,6 +4671,29 @@ class Client(_ClientBase):
             timeout=timeout,
         ))
 
+    def affected(
+        self,
+        *,
+        path: Optional[str] = None,
+        commit: Optional[str] = None,
+        repository: Optional[str] = None,
+        table: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> List[AffectedResult]:
+        """The sessions that loaded, read or queried something: a path with all below it, the files that a
+        commit changed, or a table. It looks at files of the machine.
+        """
+        return cast("List[AffectedResult]", self._call(
+            "engine.affected",
+            {
+                "path": path,
+                "commit": commit,
+                "repository": repository,
+                "table": table,
+            },
+            timeout=timeout,
+        ))
+
     def cost(
         self,
         *,
@@ -4908,6 +4961,25 @@ class Session(_SessionBase):
             "session.fold",
             {
                 "atSeq": at_seq,
+            },
+            timeout=timeout,
+        ))
+
+    def deps(
+        self,
+        *,
+        at_seq: Optional[int] = None,
+        queries: Optional[bool] = None,
+        timeout: Optional[float] = None,
+    ) -> List[DepsResult]:
+        """Everything the session loaded, read or queried, with its digest, range and position, and whether
+        it has changed since. With queries, which needs the scope operate, its queries run again.
+        """
+        return cast("List[DepsResult]", self._call(
+            "session.deps",
+            {
+                "atSeq": at_seq,
+                "queries": queries,
             },
             timeout=timeout,
         ))
@@ -8002,6 +8074,29 @@ class AsyncClient(_AsyncClientBase):
             timeout=timeout,
         ))
 
+    async def affected(
+        self,
+        *,
+        path: Optional[str] = None,
+        commit: Optional[str] = None,
+        repository: Optional[str] = None,
+        table: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> List[AffectedResult]:
+        """The sessions that loaded, read or queried something: a path with all below it, the files that a
+        commit changed, or a table. It looks at files of the machine.
+        """
+        return cast("List[AffectedResult]", await self._call(
+            "engine.affected",
+            {
+                "path": path,
+                "commit": commit,
+                "repository": repository,
+                "table": table,
+            },
+            timeout=timeout,
+        ))
+
     async def cost(
         self,
         *,
@@ -8269,6 +8364,25 @@ class AsyncSession(_AsyncSessionBase):
             "session.fold",
             {
                 "atSeq": at_seq,
+            },
+            timeout=timeout,
+        ))
+
+    async def deps(
+        self,
+        *,
+        at_seq: Optional[int] = None,
+        queries: Optional[bool] = None,
+        timeout: Optional[float] = None,
+    ) -> List[DepsResult]:
+        """Everything the session loaded, read or queried, with its digest, range and position, and whether
+        it has changed since. With queries, which needs the scope operate, its queries run again.
+        """
+        return cast("List[DepsResult]", await self._call(
+            "session.deps",
+            {
+                "atSeq": at_seq,
+                "queries": queries,
             },
             timeout=timeout,
         ))

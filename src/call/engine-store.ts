@@ -67,6 +67,47 @@ export const engineStore = {
       ],
     },
   }),
+  "engine.affected": read("engine", "affected", {
+    title: "Show who depends on a path, commit or table",
+    words: "dependencies impact stale",
+    scope: "operate",
+    local: { progress: "client" },
+    summary:
+      "The sessions that loaded, read or queried something: a path with all below it, the files that a commit " +
+      "changed, or a table. It looks at files of the machine.",
+    params: () => ({
+      path: field.Path.describe("a file or a directory").exactOptional(),
+      commit: z.string().min(1).max(256).describe("a commit of a Git repository").exactOptional(),
+      repository: field.Path.describe("its directory; by default the current one").exactOptional(),
+      table: z.string().min(1).max(256).describe("a table of a bound database").exactOptional(),
+    }),
+    answer: () =>
+      z.array(
+        z.looseObject({
+          session: answer.SessionId,
+          kind: answer.Text,
+          source: answer.Text,
+          digest: answer.MaybeText,
+          seq: answer.Count,
+          at: field.Moment,
+          now: answer.Text,
+        }),
+      ),
+    verb: {
+      group,
+      line: "Show which sessions depend on a path, a commit or a table.",
+      args: ["path?"],
+      about: [
+        "PATH covers everything below it. STALE means that the file has changed since the session read it. " +
+          "Records from before this version are found after skein rebuild.",
+      ],
+      examples: [
+        "skein affected rates.json  # by a file",
+        "skein affected --commit HEAD --repository ~/api  # by what a commit changed",
+        "skein affected --table employees  # by a table",
+      ],
+    },
+  }),
   "engine.cost": read("engine", "cost", {
     title: "Show what models cost",
     summary: "The cost of model calls, by session, agent, model, day, user or label:KEY.",

@@ -34,6 +34,46 @@ export const sessionReads = {
     params: () => ({ atSeq }),
     answer: () => z.looseObject({ seq: Count, mind: z.looseObject({}), standing: z.looseObject({}) }),
   }),
+  "session.deps": read("session", "deps", {
+    title: "Show what it depends on",
+    words: "dependencies stale sources files",
+    also: [{ scope: "operate", what: "running its queries again", when: ({ queries }) => queries === true }],
+    summary:
+      "Everything the session loaded, read or queried, with its digest, range and position, and whether it has " +
+      "changed since. With queries, which needs the scope operate, its queries run again.",
+    params: () => ({
+      atSeq,
+      queries: z.boolean().describe("run its queries again to compare their results").exactOptional(),
+    }),
+    answer: () =>
+      z.array(
+        z.looseObject({
+          kind: z.enum(["document", "file", "query", "resource", "memory", "session"]),
+          source: Text,
+          digest: answer.MaybeText,
+          seq: Count,
+          at: field.Moment,
+          ranges: z.array(z.tuple([z.int(), z.int()])),
+          reads: Count,
+          binding: answer.MaybeText,
+          tables: z.array(Text),
+          now: z.enum(["same", "changed", "missing", "follows", "unknown"]),
+        }),
+      ),
+    verb: {
+      group: "Input and knowledge",
+      line: "Show what a session loaded, read or queried, and what is stale.",
+      flags: { atSeq: "at", queries: null },
+      about: [
+        "STALE means that a source differs from what the session last read of it, or is gone. Files are read " +
+          "and queries run again, read-only, to tell. The exit code is 0 also with stale sources.",
+      ],
+      examples: [
+        "skein deps 4x8kz1  # files, queries, documents, memory and other sessions",
+        "skein deps 4x8kz1 --at before-run --json  # as of a checkpoint, for programs",
+      ],
+    },
+  }),
   "session.items": read("session", "items", {
     title: "Read the items",
     summary: "The items, with values.",

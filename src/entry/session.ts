@@ -13,7 +13,7 @@ export type { ZoneTokens } from "../core/context/zone.ts";
 export type { EventOf, OpaqueEvent, SessionLogEvent, WorkspaceEvent } from "../core/event.ts";
 export type { ItemStatus } from "../core/item/kind.ts";
 export type { Range, Ranges } from "../core/range.ts";
-export type { SessionDependency } from "../core/session/commands.ts";
+export type { AfterSessions } from "../core/session/commands.ts";
 export type { SortedMap } from "../core/sorted-map.ts";
 export type {
   Amounts,
@@ -117,3 +117,7 @@ export type {
   VerifyProjectReport,
 } from "../runtime/govern/project-govern.ts";
 export type { SearchOptions } from "../runtime/engine/engine.ts";
+export type { Dependency } from "../core/depend/dependency.ts";
+export type { DependencyOptions, DependencyRow } from "../runtime/depend/dependencies.ts";
+export type { SourceNow } from "../runtime/depend/source-now.ts";
+export type { AffectedBy, AffectedRow } from "../runtime/depend/affected.ts";

@@ -1,5 +1,7 @@
 /** The tool `query_database`: SQL on bound databases, read-only unless a binding says `write`. */
 import * as z from "zod";
+import type { SourceUse } from "../core/depend/dependency.ts";
+import { tablesIn } from "../core/depend/tables.ts";
 import { SkeinError } from "../core/error.ts";
 import { defineTool } from "./define.ts";
 import { secretsOf } from "./environment.ts";
@@ -60,11 +62,26 @@ export async function databaseTools(
         const { timeoutMs } = database;
         const result = await database.query(sql, { rowsMax: rows, timeoutMs, signal });
         return new ToolOutput(rowsText(result), {
-          detail: { rows: result.rows.length, isMore: result.isMore },
+          detail: {
+            rows: result.rows.length,
+            isMore: result.isMore,
+            ...usedRows(world, { binding: database.name, sql, rows }, result),
+          },
         });
       },
     }),
   ];
+}
+
+/** What was queried, for the log. A statement without columns read nothing. */
+function usedRows(
+  world: Pick<ToolWorld, "hashBytes">,
+  asked: { readonly binding: string; readonly sql: string; readonly rows: number },
+  { columns, rows, isMore }: StatementRows,
+): { readonly uses?: readonly SourceUse[] } {
+  if (columns.length === 0) return {};
+  const digest = world.hashBytes(Buffer.from(JSON.stringify([columns, rows, isMore])));
+  return { uses: [{ kind: "query", ...asked, tables: tablesIn(asked.sql), digest }] };
 }
 
 async function openDatabase(

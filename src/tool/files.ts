@@ -1,14 +1,16 @@
 /** The tools for bound files and directories. Nothing outside of the bindings can be named or reached. */
-import { readdir } from "node:fs/promises";
+import { readdir, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
+import type { SourceUse } from "../core/depend/dependency.ts";
 import { SkeinError } from "../core/error.ts";
+import { fileDigest } from "../platform/file-digest.ts";
 import { defineTool } from "./define.ts";
 import { applyEdit, edited, type Edit } from "./file-edit.ts";
 import { makeDenied, searchTools } from "./file-search.ts";
 import { exactText, isBinary, readLines, readUpTo } from "./file-text.ts";
 import { makeTurns, replaceFile } from "./file-write.ts";
-import { ToolOutput, type OuterTool } from "./port.ts";
+import { ToolOutput, type OuterTool, type ToolWorld } from "./port.ts";
 import {
   enter,
   enterDirectory,
@@ -31,9 +33,9 @@ const fileLimit = {
 } as const;
 
 /** One set of tools over all roots. Writing tools exist only if something is writable. */
-export function fileTools(roots: readonly Root[]): OuterTool[] {
+export function fileTools(roots: readonly Root[], world?: Pick<ToolWorld, "hashBytes">): OuterTool[] {
   if (roots.length === 0) return [];
-  const reading = [readFile(roots), listFiles(roots), ...searchTools(roots)];
+  const reading = [readFile(roots, world), listFiles(roots), ...searchTools(roots)];
   if (!roots.some(({ mode }) => mode === "write")) return reading;
   const turns = makeTurns();
   return [...reading, writeFile(roots, turns), editFile(roots, turns)];
@@ -47,7 +49,7 @@ const pathBelow = (roots: readonly Root[]) =>
     .min(1)
     .transform((path) => plainSpelling(roots, path));
 
-function readFile(roots: readonly Root[]): OuterTool {
+function readFile(roots: readonly Root[], world: Pick<ToolWorld, "hashBytes"> | undefined): OuterTool {
   return defineTool({
     name: "read_file",
     description:
@@ -68,16 +70,35 @@ function readFile(roots: readonly Root[]): OuterTool {
       const mediaType = imageType(head);
       if (mediaType !== undefined && size <= fileLimit.imageBytesMax) {
         const bytes = await readUpTo(handle, fileLimit.imageBytesMax);
-        return new ToolOutput(`${spot.shown}: an image, ${size} bytes`, { images: [{ bytes, mediaType }] });
+        return new ToolOutput(`${spot.shown}: an image, ${size} bytes`, {
+          images: [{ bytes, mediaType }],
+          ...(await usedFile(world, handle, place(spot))),
+        });
       }
       if (isBinary(head)) throw new SkeinError("invalid", `${spot.shown} is a binary file (${size} bytes)`);
       const bytesMax = fileLimit.readBytesMax;
       const read = await readLines(handle, { fromLine, linesMax: lines, bytesMax, signal });
       if ("lineCount" in read)
         throw new SkeinError("invalid", `${spot.shown} has only ${read.lineCount} lines`);
-      return `${read.text}${endNote(read, { fromLine, size })}`;
+      const text = `${read.text}${endNote(read, { fromLine, size })}`;
+      if (world === undefined) return text;
+      const count = read.text.split("\n").length - (read.text.endsWith("\n") ? 1 : 0);
+      const range = { from: fromLine, to: fromLine + Math.max(0, count - 1) };
+      return new ToolOutput(text, await usedFile(world, handle, place(spot), range));
     },
   });
+}
+
+/** What was read, for the log: who depends on the file can be found, and whether it has changed. */
+async function usedFile(
+  world: Pick<ToolWorld, "hashBytes"> | undefined,
+  handle: FileHandle,
+  path: string,
+  range: { readonly from?: number; readonly to?: number } = {},
+): Promise<{ readonly detail?: { readonly uses: readonly SourceUse[] } }> {
+  if (world === undefined) return {};
+  const digest = await fileDigest(world, handle);
+  return { detail: { uses: [{ kind: "file", path, digest, ...range }] } };
 }
 
 function endNote(

@@ -37,7 +37,7 @@ export function makeToolSource(options: {
         bound.filter(({ kind }) => kinds.includes(kind));
       const [isReserved, writable] = [await reservedBy(hidden), await writableRoots(bound)];
       const roots = of("file", "directory").map((one) => openRoot(one, { isReserved, writable }));
-      own.push(...fileTools(await Promise.all(roots)));
+      own.push(...fileTools(await Promise.all(roots), options.world));
       own.push(
         ...(await shellTools(options.world, of("shell"), {
           bound: of("file", "directory"),

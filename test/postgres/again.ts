@@ -76,6 +76,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/branch/children.test.ts": 3,
   "runtime/branch/clear.test.ts": 3,
   "runtime/branch/amend.test.ts": 1,
+  "runtime/depend/dependencies.test.ts": 2,
   "runtime/branch/rollover.test.ts": 4,
   "runtime/govern/clock-check.test.ts": "has PostgreSQL in itself, beside SQLite",
   "runtime/turn/compaction-chance.test.ts": ofModels,

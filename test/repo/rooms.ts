@@ -71,6 +71,12 @@ export const rooms: Readonly<Record<string, Room>> = {
       project: "a session tool proposes tickets for the plan of its project",
     },
   },
+  depend: {
+    may: {
+      read: "dependencies are derived from the log and the search index",
+      branch: "a document is loaded again to compare it",
+    },
+  },
   check: {
     may: {
       read: "a check is run on a state, with its bindings",
@@ -116,7 +122,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   engine: {
     may: Object.fromEntries(
-      "read log workspace project govern message context branch trigger turn check transfer replay worker"
+      "read log workspace project govern message context branch trigger depend turn check transfer replay worker"
         .split(" ")
         .map((room) => [room, "the handles call every room"]),
     ),

@@ -134,7 +134,18 @@ async function knowing({ call, on, open, folder }: Caller): Promise<{ id: string
 }
 
 async function reading({ call, on }: Caller, id: string): Promise<void> {
-  for (const name of ["state", "fold", "items", "head", "events", "verify", "lineage", "context", "tools"])
+  for (const name of [
+    "state",
+    "fold",
+    "deps",
+    "items",
+    "head",
+    "events",
+    "verify",
+    "lineage",
+    "context",
+    "tools",
+  ])
     await on(id, name);
   await on(id, "diff", { from: 2 });
   await on(id, "replay");
@@ -144,6 +155,7 @@ async function reading({ call, on }: Caller, id: string): Promise<void> {
   await call("engine.lineage", { params: { session: id } });
   await call("engine.feed", { params: { limit: 5 } });
   await call("engine.search", { params: { text: "hello" } });
+  await call("engine.affected", { params: { path: "/nowhere" } });
   await call("engine.cost", { params: { by: "model" } }).catch(ifNoViews);
   await call("engine.query", { params: { sql: "SELECT session FROM sessions" } }).catch(ifNoViews);
   await call("engine.verify");

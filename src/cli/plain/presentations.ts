@@ -8,6 +8,7 @@ import { answerPlain } from "./answer.ts";
 import { branchPlain } from "./branch.ts";
 import { checkPlain } from "./checks.ts";
 import { contextPlain } from "./context.ts";
+import { dependPlain } from "./depend.ts";
 import { erasePlain } from "./erase.ts";
 import { memoryActions, memoryPlain } from "./memory.ts";
 import { memoryQueuePlain } from "./memory-queue.ts";
@@ -25,6 +26,7 @@ export const presentations: ReadonlyMap<OperationId, AnyPresentation> = new Map(
   ...branchPlain,
   ...checkPlain,
   ...contextPlain,
+  ...dependPlain,
   ...memoryPlain,
   ...memoryQueuePlain,
   ...policyPlain,

@@ -1,5 +1,5 @@
 /** Opens a session: one objective, and its options. Creates the store if it is missing. */
-import type { OpenOptions, SessionDependency } from "../../core/session/commands.ts";
+import type { OpenOptions, AfterSessions } from "../../core/session/commands.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { InstructionName } from "../../core/session/instruction-names.ts";
 import { makeWorkspaceId } from "../../core/ids.ts";
@@ -210,7 +210,7 @@ async function defaultRule(
 function afterOf(asked: {
   readonly after: readonly string[];
   readonly give: string | undefined;
-}): SessionDependency {
+}): AfterSessions {
   const { after, give } = asked;
   if (give === undefined) return { sessions: after };
   if (give === "handoff" || give === "facts" || give === "nothing") return { sessions: after, give };

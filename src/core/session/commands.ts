@@ -29,7 +29,7 @@ export interface LoadedDocument {
 }
 
 /** Sessions that must have ended, and what this one learns of them: by default their handoffs. */
-export interface SessionDependency {
+export interface AfterSessions {
   readonly sessions: readonly string[];
   readonly give?: "handoff" | "facts" | "nothing";
 }
@@ -75,7 +75,7 @@ export interface OpenOptions {
   /** What must pass before it can be closed as completed: checks, or their texts ("command: npm test"). */
   readonly accept?: readonly (AcceptCheck | string)[];
   /** Sessions to wait for: it sleeps until all of them have ended, and then gets their results. */
-  readonly after?: readonly string[] | SessionDependency;
+  readonly after?: readonly string[] | AfterSessions;
 }
 
 /** The body of `session.moved`. */

@@ -34,6 +34,7 @@ import type { PolicyEntry, SetPolicyOptions } from "../workspace/policies.ts";
 import type { Approval } from "../workspace/approvals.ts";
 import type { RetainOptions, RetainReport } from "../govern/retain.ts";
 import { dropSessions } from "../govern/retain-drop.ts";
+import type { AffectedBy, AffectedRow } from "../depend/affected.ts";
 import { catchUp, search, type SearchHit, type IndexProgress } from "../read/projection.ts";
 import { rebuild, type RebuildReport } from "../govern/rebuild.ts";
 import type { ScanOptions, ScanReport } from "../govern/scan.ts";
@@ -265,6 +266,12 @@ export class Engine extends MemoryCalls implements AsyncDisposable {
     const only = session === undefined ? undefined : await this.#find(session);
     const logs = project === undefined ? undefined : await projectLogs(this.#deps, project);
     return search(store, states, text, present({ session: only, logs, limit: most, progress }));
+  }
+
+  /** The sessions that depend on a path, on the files that a commit changed, or on a table. */
+  async affected(by: AffectedBy): Promise<readonly AffectedRow[]> {
+    checkCall("engine.affected", by);
+    return (await import("../depend/affected.ts")).affectedBy(this.#deps, by);
   }
 
   /** One read-only SELECT over the views in docs/views.md. */

@@ -3,10 +3,12 @@ import { checkCall } from "../../call/check.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
+import { present } from "../../core/present.ts";
 import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
 import type { Head } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
+import type { DependencyOptions, DependencyRow } from "../depend/dependencies.ts";
 import { showContext, type RenderedContext } from "../context/context-view.ts";
 import { listTools, type OfferedTool } from "../turn/run-context.ts";
 import type { SessionDiff, DiffOptions, DiffPlace } from "../branch/diff.ts";
@@ -49,6 +51,13 @@ export class SessionReader {
   async items(options: { readonly atSeq?: number } = {}): Promise<SessionItem[]> {
     const state = await this.fold(options);
     return readItems(this.#deps.store, this.id, state, await makeReadSaid(this.#deps, this.id));
+  }
+
+  /** Everything it loaded, read or queried, with digest, range and position, and whether it has changed. */
+  async deps(options: DependencyOptions = {}): Promise<readonly DependencyRow[]> {
+    checkCall("session.deps", options);
+    const { listDependencies } = await import("../depend/dependencies.ts");
+    return listDependencies(this.#deps, this.id, await this.fold(present({ atSeq: options.atSeq })), options);
   }
 
   /** Events by position or time, to the end, or following. */

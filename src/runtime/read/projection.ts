@@ -5,7 +5,8 @@
 import type { ItemKind, ItemStatus } from "../../core/item/kind.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import { present } from "../../core/present.ts";
-import { readEvent } from "../../core/event.ts";
+import { dependencyTypes, dependencyWords } from "../../core/depend/dependency.ts";
+import { readEvent, type SessionLogEvent } from "../../core/event.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isSharedLogId, type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -41,8 +42,9 @@ export async function catchUp(
       if (!isSharedLogId(record.session) && changesItems.test(record.type))
         touched.set(record.session, record.seq);
       if (record.content === null || unsearched.has(record.type)) continue;
-      const text = textOf(await contentOf(store, record).catch(ifDamaged));
-      if (text !== "") texts.push({ session: record.session, seq: record.seq, text });
+      const content = await contentOf(store, record).catch(ifDamaged);
+      const text = [textOf(content), ...sourceWords(record, content)].join("\n");
+      if (text.trim() !== "") texts.push({ session: record.session, seq: record.seq, text });
     }
     const items = [];
     for (const [session, seq] of touched) {
@@ -55,6 +57,13 @@ export async function catchUp(
     progress?.({ records, sessions: 0 });
   }
   return false;
+}
+
+/** What a record depends on, as words that `affected` searches for. */
+function sourceWords(record: StoredRecord, content: unknown): readonly string[] {
+  if (!dependencyTypes.some((type) => type === record.type)) return [];
+  const { event, kind } = readEvent(record, false);
+  return kind === "known" ? dependencyWords({ ...event, content } as SessionLogEvent) : [];
 }
 
 /**

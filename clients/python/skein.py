@@ -155,6 +155,7 @@ class _FileWake(TypedDict):
 class FileWake(_FileWake, total=False):
     glob: str
     debounceMs: int
+    onChange: Literal["mark", "reload", "wake"]
     name: str
     missed: Literal["once", "all", "skip"]
 
@@ -238,6 +239,7 @@ class _ResourceWake(TypedDict):
 class ResourceWake(_ResourceWake, total=False):
     debounceMs: int
     path: str
+    onChange: Literal["mark", "reload", "wake"]
     name: str
     missed: Literal["once", "all", "skip"]
 
@@ -655,6 +657,7 @@ class _FileTrigger(TypedDict):
 class FileTrigger(_FileTrigger, total=False):
     glob: str
     debounceMs: int
+    onChange: Literal["mark", "reload", "wake"]
 
 
 class _GitTrigger(TypedDict):
@@ -721,6 +724,7 @@ class _ResourceTrigger(TypedDict):
 class ResourceTrigger(_ResourceTrigger, total=False):
     debounceMs: int
     path: str
+    onChange: Literal["mark", "reload", "wake"]
 
 
 class _TriggerOpen(TypedDict):
@@ -2299,6 +2303,12 @@ _OPERATIONS: Dict[str, _Operation] = {
         takes="json",
     ),
     "session.untrigger": _Operation("POST", "/v1/sessions/{id}/untrigger",
+        takes="json",
+    ),
+    "session.onChange": _Operation("POST", "/v1/sessions/{id}/on-change",
+        takes="json",
+    ),
+    "session.reload": _Operation("POST", "/v1/sessions/{id}/reload",
         takes="json",
     ),
     "session.fire": _Operation("POST", "/v1/sessions/{id}/fire",
@@ -6279,6 +6289,50 @@ class Session(_SessionBase):
             timeout=timeout,
         ))
 
+    def on_change(
+        self,
+        source: str,
+        react: Literal["ignore", "mark", "reload", "wake"],
+        *,
+        debounce_ms: Optional[int] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> AppendResult:
+        """Says what a change of a document or a bound resource does: mark the session as stale, reload it
+        into the context, wake the session as well, or ignore it. Workers watch it.
+        """
+        return cast("AppendResult", self._call(
+            "session.onChange",
+            {
+                "source": source,
+                "react": react,
+                "debounceMs": debounce_ms,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
+    def reload(
+        self,
+        *,
+        source: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> AppendResult:
+        """Loads documents that have changed again: the context shows the difference from here on."""
+        return cast("AppendResult", self._call(
+            "session.reload",
+            {
+                "source": source,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
     def fire(
         self,
         name: str,
@@ -9676,6 +9730,50 @@ class AsyncSession(_AsyncSessionBase):
             "session.untrigger",
             {
                 "name": name,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
+    async def on_change(
+        self,
+        source: str,
+        react: Literal["ignore", "mark", "reload", "wake"],
+        *,
+        debounce_ms: Optional[int] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> AppendResult:
+        """Says what a change of a document or a bound resource does: mark the session as stale, reload it
+        into the context, wake the session as well, or ignore it. Workers watch it.
+        """
+        return cast("AppendResult", await self._call(
+            "session.onChange",
+            {
+                "source": source,
+                "react": react,
+                "debounceMs": debounce_ms,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
+    async def reload(
+        self,
+        *,
+        source: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> AppendResult:
+        """Loads documents that have changed again: the context shows the difference from here on."""
+        return cast("AppendResult", await self._call(
+            "session.reload",
+            {
+                "source": source,
             },
             idempotency_key=idempotency_key,
             if_match=if_match,

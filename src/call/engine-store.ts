@@ -73,8 +73,8 @@ export const engineStore = {
     scope: "operate",
     local: { progress: "client" },
     summary:
-      "The sessions that loaded, read or queried something: a path with all below it, the files that a commit " +
-      "changed, or a table. It looks at files of the machine.",
+      "The sessions that loaded, read or queried something: a path with all below it, the files that a " +
+      "commit changed, or a table. It looks at files of the machine.",
     params: () => ({
       path: field.Path.describe("a file or a directory").exactOptional(),
       commit: z.string().min(1).max(256).describe("a commit of a Git repository").exactOptional(),

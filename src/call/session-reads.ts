@@ -39,8 +39,8 @@ export const sessionReads = {
     words: "dependencies stale sources files",
     also: [{ scope: "operate", what: "running its queries again", when: ({ queries }) => queries === true }],
     summary:
-      "Everything the session loaded, read or queried, with its digest, range and position, and whether it has " +
-      "changed since. With queries, which needs the scope operate, its queries run again.",
+      "Everything the session loaded, read or queried, with its digest, range and position, and whether it " +
+      "has changed since. With queries, which needs the scope operate, its queries run again.",
     params: () => ({
       atSeq,
       queries: z.boolean().describe("run its queries again to compare their results").exactOptional(),
@@ -65,8 +65,8 @@ export const sessionReads = {
       line: "Show what a session loaded, read or queried, and what is stale.",
       flags: { atSeq: "at", queries: null },
       about: [
-        "STALE means that a source differs from what the session last read of it, or is gone. Files are read " +
-          "and queries run again, read-only, to tell. The exit code is 0 also with stale sources.",
+        "STALE means that a source differs from what the session last read of it, or is gone. Files are " +
+          "read and queries run again, read-only, to tell. The exit code is 0 also with stale sources.",
       ],
       examples: [
         "skein deps 4x8kz1  # files, queries, documents, memory and other sessions",

@@ -1,6 +1,7 @@
 /** Calls that set the standing of a session: its name, resources, limits, triggers and holds. */
 import * as z from "zod";
 import { limit } from "../core/limit.ts";
+import { reactions } from "../core/trigger/trigger.ts";
 import * as answer from "./answer.ts";
 import * as field from "./field.ts";
 import { change } from "./operation.ts";
@@ -177,6 +178,57 @@ const rules = {
     args: ["name"],
     params: () => ({ name: field.Key.describe("the trigger's name") }),
     answer: AppendResult,
+  }),
+  "session.onChange": change("session", "onChange", {
+    title: "Watch a document or binding",
+    words: "stale reload watch reactivate",
+    summary:
+      "Says what a change of a document or a bound resource does: mark the session as stale, reload it " +
+      "into the context, wake the session as well, or ignore it. Workers watch it.",
+    scope: "operate",
+    args: ["source", "react"],
+    params: () => ({
+      source: field.Path.describe("the path of a document, or the name of a binding"),
+      react: z.enum(["ignore", ...reactions]).describe("what a change does"),
+      debounceMs: field.Span.describe(
+        "how long it must be unchanged first; by default 300ms",
+      ).exactOptional(),
+    }),
+    answer: AppendResult,
+    verb: {
+      name: "on-change",
+      group: "Lifecycle",
+      line: "Say what a change of a document or binding does: ignore, mark, reload or wake.",
+      done: "{react} when {source} changes",
+      about: [
+        "mark shows the session as stale. reload puts the difference into its context, from the next turn " +
+          "on, and the new text takes the place of the old. wake also runs it, within its budget. Each " +
+          "change counts once, however many workers there are.",
+      ],
+      examples: [
+        "skein on-change 4x8kz1 rates.md wake  # a document that it was opened with",
+        "skein on-change 4x8kz1 src mark  # a binding",
+        "skein on-change 4x8kz1 rates.md ignore  # no longer",
+      ],
+    },
+  }),
+  "session.reload": change("session", "reload", {
+    title: "Reload changed documents",
+    words: "stale refresh",
+    summary: "Loads documents that have changed again: the context shows the difference from here on.",
+    scope: "operate",
+    params: () => ({ source: field.Path.describe("only this document; by default all").exactOptional() }),
+    answer: AppendResult,
+    verb: {
+      group: "Lifecycle",
+      line: "Load the documents of a session again that have changed.",
+      args: ["source?"],
+      done: "reloaded",
+      examples: [
+        "skein reload 4x8kz1  # all that have changed",
+        "skein reload 4x8kz1 rates.md  # one of them",
+      ],
+    },
   }),
   "session.fire": change("session", "fire", {
     title: "Fire a trigger",

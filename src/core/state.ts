@@ -275,6 +275,8 @@ export interface Standing {
   readonly allotted: UsedAmounts;
   readonly holds: SortedMap<number>;
   readonly triggers: SortedMap<TriggerRef>;
+  /** Sources that changed since they were read, by the name of the trigger, and where it was marked. */
+  readonly stale: SortedMap<number>;
   readonly inbox: Inbox;
   /** Per other session: the number of the last message sent to it, and received from it. */
   readonly sent: SortedMap<number>;
@@ -427,6 +429,7 @@ export const emptyStanding: Standing = {
   allotted: nothingUsed,
   holds: SortedMap.empty(),
   triggers: SortedMap.empty(),
+  stale: SortedMap.empty(),
   inbox: { waiting: [], received: 0, fromSeq: 0 },
   sent: SortedMap.empty(),
   received: SortedMap.empty(),
@@ -513,6 +516,7 @@ const keyedInStanding = [
   "permissions",
   "holds",
   "triggers",
+  "stale",
   "sent",
   "received",
   "outbox",

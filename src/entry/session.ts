@@ -121,3 +121,5 @@ export type { Dependency } from "../core/depend/dependency.ts";
 export type { DependencyOptions, DependencyRow } from "../runtime/depend/dependencies.ts";
 export type { SourceNow } from "../runtime/depend/source-now.ts";
 export type { AffectedBy, AffectedRow } from "../runtime/depend/affected.ts";
+export type { OnChangeOptions } from "../runtime/trigger/react.ts";
+export type { Reaction } from "../core/trigger/trigger.ts";

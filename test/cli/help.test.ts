@@ -21,7 +21,7 @@ const promised =
   "tools cost " +
   "agents models chat merge lineage diff replay score import convert migrate keys " +
   "policy retain handoff contract deliver erase hold memory scan up top workers tickets tenants acp proxy " +
-  "serve settle tokens hooks anchor approvals project accept check amend deps affected";
+  "serve settle tokens hooks anchor approvals project accept check amend deps affected on-change reload";
 
 async function said(...words: readonly string[]): Promise<string> {
   const surface = collectingSurface(null);

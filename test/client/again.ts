@@ -89,6 +89,7 @@ export const table: Readonly<Record<string, Row>> = {
   "branch/clear.test.ts": long,
   "branch/amend.test.ts": all,
   "depend/dependencies.test.ts": all,
+  "trigger/react.test.ts": "watches files with workers in its process",
   "branch/rollover.test.ts": but({
     "a rollover between two steps continues the turn in the next session": inside,
     "it is refused while a call is open, and says which": driven,

@@ -71,6 +71,7 @@ const commands: Readonly<Record<LifecycleCommand, readonly Command[]>> = {
     { do: "append", records: [{ type: "input.received", text: "hi" }] },
     { do: "append", records: [{ type: "x.note" }] },
     { do: "amend", objective: "o" },
+    { do: "reload", documents: [], fresh: [] },
     { do: "contract", topic: "t", schema: {}, digest: "0".repeat(64) },
   ],
   describe: [

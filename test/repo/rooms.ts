@@ -122,7 +122,10 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   engine: {
     may: Object.fromEntries(
-      "read log workspace project govern message context branch trigger depend turn check transfer replay worker"
+      (
+        "read log workspace project govern message context branch trigger depend turn check transfer " +
+        "replay worker"
+      )
         .split(" ")
         .map((room) => [room, "the handles call every room"]),
     ),

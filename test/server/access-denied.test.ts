@@ -42,6 +42,7 @@ const rightly: Readonly<Record<string, Params>> = {
   "session.uncompress": {},
   "session.compress": { strategy: "prune" },
   "session.amend": { objective: "o", because: "b" },
+  "session.onChange": { source: "s", react: "mark" },
   "session.score": { name: "good", value: 1 },
   "session.save": { name: "here" },
   "session.load": { place: 1 },

@@ -1,6 +1,6 @@
 /** Every operation is called once for real, and answers what the table says. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -121,6 +121,13 @@ async function knowing({ call, on, open, folder }: Caller): Promise<{ id: string
   await on(id, "label", { set: { team: "web" } });
   await on(id, "prioritize", { priority: 3 });
   await on(id, "bind", { kind: "directory", path: folder, name: "work" });
+  await on(id, "onChange", { source: "work", react: "mark" });
+  await on(id, "onChange", { source: "work", react: "ignore" });
+  writeFileSync(join(folder, "rates.md"), "20 %");
+  const given = { objective: "Stale", files: [join(folder, "rates.md")] };
+  const { session: stale } = (await call("engine.open", { params: given })) as { session: string };
+  writeFileSync(join(folder, "rates.md"), "25 %");
+  await on(stale, "reload");
   await on(id, "grant", { tool: "shell", rule: "deny" });
   await on(id, "budget", { limits: { usd: 5, steps: 100 } });
   await on(id, "unbind", { name: "work" });

@@ -40,6 +40,10 @@ const asks: Readonly<Partial<Record<OperationId, Asked>>> = {
   "session.handoff": same({ write: true }),
   "session.score": { params: (number) => ({ name: "s", value: number }) },
   "session.amend": { params: (number) => ({ objective: `o${number}`, because: "b" }) },
+  "session.onChange": {
+    params: () => ({ source: "b", react: "mark" }),
+    before: (session) => session.bind({ kind: "directory", name: "b", path: import.meta.dirname }),
+  },
   "session.save": { params: (number) => ({ name: `s${number}` }) },
   "session.rewind": same({ place: 1 }),
   "session.clear": {},
@@ -80,10 +84,11 @@ const asks: Readonly<Partial<Record<OperationId, Asked>>> = {
   "engine.delete": {},
 };
 
-/** What writes nothing to the session that it is asked of; and what can only be asked while a call waits. */
+/** What writes nothing to its session, and what only a waiting call or a changed document allows. */
 const others = [
   "session.fork",
   "session.promote",
+  "session.reload",
   "session.replay",
   "engine.export",
   "session.answer",

@@ -41,8 +41,28 @@ async function openPlace(): Promise<Place> {
   };
 }
 
-const query = (tools: readonly OuterTool[], sql: string, more: object = {}) =>
-  callTool(tools, "query_database", { sql, ...more });
+const query = async (tools: readonly OuterTool[], sql: string, more: object = {}) => {
+  const { detail, ...called } = await callTool(tools, "query_database", { sql, ...more });
+  const { uses: _, ...rest } = detail as { readonly uses?: unknown };
+  return { ...called, detail: rest };
+};
+
+test("a query says what it read: statement, tables, and a digest of the rows", async () => {
+  await using place = await openPlace();
+  const tools = await place.open({});
+  const uses = async (sql: string) => {
+    const { detail } = await callTool(tools, "query_database", { sql });
+    return (detail as { readonly uses: readonly { readonly digest: string }[] }).uses;
+  };
+  const sql = "SELECT value FROM rate WHERE name = 'base'";
+  const [use] = await uses(sql);
+  assert.deepEqual(
+    { ...use, digest: use?.digest.length },
+    { kind: "query", binding: "rates", sql, rows: 100, tables: ["rate"], digest: 64 },
+  );
+  assert.equal((await uses(sql))[0]?.digest, use?.digest);
+  assert.notEqual((await uses("SELECT value FROM rate WHERE name = 'top'"))[0]?.digest, use?.digest);
+});
 
 test("a query gives columns and rows, and says when there are more", async () => {
   await using place = await openPlace();

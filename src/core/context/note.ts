@@ -49,17 +49,25 @@ export const notes = {
     return `[not pinned any more: ${body.kind} ${body.key}]`;
   },
   "document.loaded": (event, source, late) => {
-    const { kind, digest } = event.body;
+    const { kind, digest, supersedes } = event.body;
     const known = source.state.mind.documents.get(digest);
+    if (supersedes !== undefined) return reloadedNote(event, source, late);
+    // What was shown stays where it was shown, also once it is superseded.
+    const isRepeated = known !== undefined && known.seq < event.seq;
     if (source.plan !== undefined) {
-      const isShown = event.seq < source.plan.seq || known?.seq !== event.seq;
-      if (isShown) return null;
+      if (event.seq < source.plan.seq || isRepeated) return null;
       const { words, tokens } = lateDocument(event, source.plan, late.lateTokens);
       late.lateTokens += tokens;
       return words;
     }
-    if (isEarly(source.state, event) || known?.seq !== event.seq) return null;
+    if (isEarly(source.state, event) || isRepeated) return null;
     return documentText(event, { seq: event.seq, kind }, share.documentCharsMax);
+  },
+  "trigger.fired": ({ seq, body, content }, { plan }) => {
+    const quiet = body.react !== "reload" && body.react !== "wake";
+    if (quiet || (plan !== undefined && seq < plan.seq)) return null;
+    const note = content?.note;
+    return note === undefined ? null : `[${note}]`;
   },
   "memory.carried": (event, source) => {
     const { plan } = source;
@@ -97,3 +105,24 @@ function isAtBoundary(source: ContextSource, seq: number): boolean {
   for (const item of boundary.items.values()) if (item.seq === seq) return true;
   return false;
 }
+
+/** A diff says what changed, unless it is longer than the document. */
+function reloadedNote(
+  event: EventOf<"document.loaded">,
+  source: ContextSource,
+  late: LateDocuments,
+): string | null {
+  if (source.plan !== undefined && event.seq < source.plan.seq) return null;
+  const { path = "a document", diff = "", text = "" } = event.content ?? {};
+  if (event.content === undefined) return `[${gap("a document that was loaded again")}]`;
+  const heading = `[${path} has changed. This holds in place of what it said before.]`;
+  if (diff !== "" && diff.length <= Math.min(text.length + 1_000, diffCharsMax))
+    return `${heading}\n\n${diff.toWellFormed()}`;
+  const about = { seq: event.seq, kind: event.body.kind };
+  if (source.plan === undefined) return `${heading}\n\n${documentText(event, about, share.documentCharsMax)}`;
+  const { words, tokens } = lateDocument(event, source.plan, late.lateTokens);
+  late.lateTokens += tokens;
+  return `${heading}\n\n${words}`;
+}
+
+const diffCharsMax = 16_000;

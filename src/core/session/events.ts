@@ -285,10 +285,22 @@ export const sessionEvents = {
   "document.loaded": event({
     meaning: "A document was loaded: AGENTS.md, an initial file, a handoff.",
     erased: "A document of this kind and size was loaded; its path and text are erased.",
-    body: z.looseObject({ kind: z.enum(["agents-md", "file", "handoff"]), digest: Sha256, bytes: Count }),
-    content: z.looseObject({ path: z.string().optional(), text: z.string() }),
-    summary: ({ kind, bytes }, content) =>
-      `Loaded ${documentNames[kind]} of ${count(bytes)} bytes${after(content?.path)}`,
+    body: z.looseObject({
+      kind: z.enum(["agents-md", "file", "handoff"]),
+      digest: Sha256,
+      bytes: Count,
+      /** The digest of the document that it takes the place of. Since 0.5. */
+      supersedes: Sha256.optional(),
+    }),
+    content: z.looseObject({
+      path: z.string().optional(),
+      text: z.string(),
+      /** How it differs from the one before, as a unified diff. */
+      diff: z.string().optional(),
+    }),
+    summary: ({ kind, bytes, supersedes }, content) =>
+      `Loaded ${supersedes === undefined ? "" : "again "}${documentNames[kind]} of ${count(bytes)} bytes` +
+      after(content?.path),
     sample: {
       body: { kind: "agents-md", digest: sha, bytes: 12 },
       content: { path: "AGENTS.md", text: "Use the WAL." },

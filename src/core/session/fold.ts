@@ -3,7 +3,7 @@ import type { BodyOf } from "../catalog.ts";
 import type { sessionEvents } from "./events.ts";
 import { releaseDraw } from "../project/budget.ts";
 import { SortedMap } from "../sorted-map.ts";
-import { type Folds, beginAnew, refOf, stand, think } from "../state-change.ts";
+import { type Folds, beginAnew, heard, refOf, stand, think } from "../state-change.ts";
 import { imported, rolledBackReason, type State } from "../state.ts";
 
 export const sessionFolds: Folds<keyof typeof sessionEvents> = {
@@ -101,12 +101,13 @@ export const sessionFolds: Folds<keyof typeof sessionEvents> = {
     const agent = { name: body.agent, version: body.version, seq };
     return stand(state, { agent, front: front && { ...front, agent } });
   },
-  "document.loaded": (state, event) =>
-    state.mind.documents.has(event.body.digest)
-      ? state
-      : think(state, {
-          documents: state.mind.documents.set(event.body.digest, { kind: event.body.kind, ...refOf(event) }),
-        }),
+  "document.loaded": (state, event) => {
+    const { kind, digest, supersedes } = event.body;
+    if (supersedes === undefined && state.mind.documents.has(digest)) return state;
+    const kept = supersedes === undefined ? state.mind.documents : state.mind.documents.delete(supersedes);
+    const next = think(state, { documents: kept.set(digest, { kind, ...refOf(event) }) });
+    return supersedes === undefined ? next : heard(next, event.seq);
+  },
 };
 
 /** Older programs lack some of the causes and record an error, or a person. */

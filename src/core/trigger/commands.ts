@@ -1,5 +1,14 @@
 /** Commands on triggers. */
+import type { LoadedDocument } from "../session/commands.ts";
 import type { TriggerKind } from "./events.ts";
+import type { Reaction } from "./trigger.ts";
+
+/** A document that was loaded again, and how it differs. */
+export interface ReloadedDocument extends LoadedDocument {
+  /** The digest of the one before. */
+  readonly supersedes: string;
+  readonly diff: string;
+}
 
 /** A prepared trigger. */
 export interface TriggerSetting {
@@ -35,6 +44,18 @@ export type TriggerCommand =
       readonly detail?: unknown;
       /** The input for the session. */
       readonly text: string;
+      /** A source changed; absent: the session gets the input, and wakes. */
+      readonly react?: Reaction;
+      /** The documents that the change supersedes. */
+      readonly documents?: readonly ReloadedDocument[];
+      /** For the context, where no document says it. */
+      readonly note?: string;
+    }
+  /** A person reloads documents; `fresh` are the triggers that had marked them. */
+  | {
+      readonly do: "reload";
+      readonly documents: readonly ReloadedDocument[];
+      readonly fresh: readonly string[];
     }
   | {
       readonly do: "skip";

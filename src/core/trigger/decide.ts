@@ -6,7 +6,7 @@ import { limit } from "../limit.ts";
 import { includes } from "../range.ts";
 import type { State, TriggerRef } from "../state.ts";
 import type { TriggerCommand } from "./commands.ts";
-import { triggerDraft } from "./drafts.ts";
+import { reloadedDraft, triggerDraft } from "./drafts.ts";
 import { inputDraft } from "../turn/drafts.ts";
 
 export const triggerDecisions: Decisions<TriggerCommand["do"]> = {
@@ -25,7 +25,9 @@ export const triggerDecisions: Decisions<TriggerCommand["do"]> = {
       );
     return forbidden(state, "write", "have a trigger removed") ?? accept(draft("trigger.removed", { name }));
   },
-  fire: (state, { name, setSeq, digest, was, dueMs, nextMs, count, last, detail, text }) => {
+  fire: (state, command) => {
+    const { name, setSeq, digest, was, dueMs, nextMs, count, last, detail, text } = command;
+    const { react, documents = [], note } = command;
     const trigger = current(state, name, setSeq);
     if ("ok" in trigger) return trigger;
     const isStale =
@@ -38,21 +40,36 @@ export const triggerDecisions: Decisions<TriggerCommand["do"]> = {
     // A session that has not yet consumed the last firing gets no second input, unless every time counts. A
     // unique occurrence always gets one.
     const isLikeTheLast = was !== undefined || dueMs !== undefined;
-    const isTold = isLikeTheLast && trigger.missed !== "all" && includes(inbox.waiting, trigger.input);
+    const isQuiet = react === "mark" || react === "reload";
+    const isTold =
+      isQuiet || (isLikeTheLast && trigger.missed !== "all" && includes(inbox.waiting, trigger.input));
     const input = isTold ? undefined : inbox.received + 1;
     const wakes =
+      !isQuiet &&
       status === "sleeping" &&
       (sleep === null || sleep.triggers.length === 0 || sleep.triggers.includes(name));
     // Fired manually, it still fires at its time.
     const next = dueMs === undefined ? (trigger.nextMs ?? undefined) : nextMs;
-    const body = present({ name, digest, dueMs, nextMs: next, count, input });
+    const body = present({ name, digest, dueMs, nextMs: next, count, input, react });
+    const content = { detail: detail ?? null, ...present({ note: react === "mark" ? undefined : note }) };
     return accept(
-      draft("trigger.fired", body, detail === undefined ? undefined : { detail }),
+      draft("trigger.fired", body, detail === undefined && note === undefined ? undefined : content),
+      ...(react === "mark" ? [] : documents.map(reloadedDraft)),
       ...(last === true ? [draft("trigger.removed", { name })] : []),
       ...(wakes ? [draft("session.woken", { by: "trigger", trigger: name })] : []),
       ...(input === undefined ? [] : [inputDraft({ type: "input.received", from: "trigger", text }, input)]),
     );
   },
+  reload: (state, { documents, fresh }, { digest }) =>
+    forbidden(state, "write", "reload documents") ??
+    accept(
+      ...documents.map(reloadedDraft),
+      ...fresh.map((name) => {
+        const { lastCause = null, nextMs = null } = state.standing.triggers.get(name) ?? {};
+        const body = { name, digest: lastCause ?? digest("", name), react: "reload" } as const;
+        return draft("trigger.fired", nextMs === null ? body : { ...body, nextMs });
+      }),
+    ),
   skip: (state, { name, setSeq, dueMs, count, nextMs }) => {
     const trigger = current(state, name, setSeq);
     if ("ok" in trigger) return trigger;

@@ -3,10 +3,13 @@ import { type DraftEvent, draft } from "../decision.ts";
 import { present } from "../present.ts";
 import { includes } from "../range.ts";
 import type { State } from "../state.ts";
-import type { TriggerSetting } from "./commands.ts";
+import type { ReloadedDocument, TriggerSetting } from "./commands.ts";
 
 export const triggerDraft = ({ spec, ...body }: TriggerSetting): DraftEvent =>
   draft("trigger.set", present(body), { spec });
+
+export const reloadedDraft = ({ path, text, diff, ...body }: ReloadedDocument): DraftEvent =>
+  draft("document.loaded", body, present({ path, text, diff }));
 
 export interface MessageHeader {
   /** The sending session; null: a person. */

@@ -84,8 +84,16 @@ export const triggerEvents = {
       input: Seq.optional(),
       /** The session that it opened. */
       opened: SessionRef.optional(),
+      /** A source changed: what that does in place of an input. Since 0.5. */
+      react: z.enum(["mark", "reload", "wake"]).optional(),
     }),
-    content: z.looseObject({ detail: Json }).optional(),
+    content: z
+      .looseObject({
+        detail: Json,
+        /** Of a changed source that is no document: what the context says of it. Since 0.5. */
+        note: z.string().optional(),
+      })
+      .optional(),
     summary: ({ name, dueMs, count: times, opened }) =>
       `Trigger ${name} fired${ifGiven(dueMs, (ms) => ` for ${utcText(ms)}`)}` +
       ifGiven(times, (many) => `, ${plural(many, "time")} at once`) +

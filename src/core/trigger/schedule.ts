@@ -39,6 +39,11 @@ export function expiryOf({ at, standing }: State): number | null {
 
 /** What an idle session waits for, in a word; null if it waits for nothing. */
 export function waitsFor(state: State): string | null {
+  const stale = state.standing.stale.size === 0 ? [] : ["stale"];
+  return [...[waitingFor(state) ?? []].flat(), ...stale].join(", ") || null;
+}
+
+function waitingFor(state: State): string | null {
   const { status, why, sleep, triggers, requests, labels } = state.standing;
   if (status === "suspended" && why?.by === "error" && labels.has(overdueLabel)) return "deadline passed";
   if (status === "suspended") return suspendedFor[why?.by ?? "person"] ?? why?.by ?? null;

@@ -21,6 +21,14 @@ const Every = z.int().min(1_000, "expected at least 1000 (one second)");
 const Zone = z.string().min(1).max(64);
 const Line = z.string().min(1).max(1_024);
 
+/**
+ * What a change of a source does. `mark`: the session counts as stale. `reload`: the change is in its context
+ * from the next turn on. `wake`: the same, and the session runs.
+ */
+export const reactions = ["mark", "reload", "wake"] as const;
+/** What a change of a source does to a session. */
+export type Reaction = (typeof reactions)[number];
+
 /** The schema of each kind. */
 export const triggerSchemas = {
   at: z.strictObject({ kind: z.literal("at"), at: Millis }),
@@ -33,6 +41,8 @@ export const triggerSchemas = {
     glob: Line.exactOptional(),
     /** How long the files must be unchanged before it fires. */
     debounceMs: Millis.exactOptional(),
+    /** What a change does, in place of waking the session with an input. */
+    onChange: z.enum(reactions).exactOptional(),
   }),
   git: z.strictObject({
     kind: z.literal("git"),
@@ -86,6 +96,7 @@ export const triggerSchemas = {
     debounceMs: Millis.exactOptional(),
     /** The path of the bound resource. Taken from the binding when it is set, not given. */
     path: Line.exactOptional(),
+    onChange: z.enum(reactions).exactOptional(),
   }),
 } as const satisfies Record<TriggerKind, z.ZodType>;
 

@@ -12,6 +12,8 @@ import type { Budget } from "../../core/budget/commands.ts";
 import type { Command } from "../../core/command.ts";
 import type { ForkOptions } from "../../core/branch/commands.ts";
 import type { AmendOptions, ForkAmendment } from "../branch/amend.ts";
+import type { Reaction } from "../../core/trigger/trigger.ts";
+import type { OnChangeOptions } from "../trigger/react.ts";
 import { absolute } from "../branch/bootstrap.ts";
 import { checkDeadline } from "../../core/trigger/deadline.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -255,6 +257,27 @@ export class Session extends SessionChecks {
     checkCall("session.amend", options);
     const { amendCommand } = await import("../branch/amend.ts");
     return written(await this.#change((state) => amendCommand(this.#deps, this.id, state, options)));
+  }
+
+  /**
+   * Says what a change of a document or a binding does: `mark` it as stale, `reload` it (a diff is in the
+   * context from the next turn on), `wake` the session as well, or `ignore`. Workers watch it.
+   */
+  async onChange(
+    source: string,
+    react: Reaction | "ignore",
+    options: OnChangeOptions = {},
+  ): Promise<AppendResult> {
+    checkCall("session.onChange", options, { source, react });
+    const { setOnChange } = await import("../trigger/react.ts");
+    return written(await setOnChange(this.#deps, this.id, source, react, options));
+  }
+
+  /** Loads a document that has changed again, or all; the context shows the difference from here on. */
+  async reload(options: { readonly source?: string } = {}): Promise<AppendResult> {
+    checkCall("session.reload", options);
+    const { reloadDocuments } = await import("../trigger/react.ts");
+    return written(await reloadDocuments(this.#deps, this.id, options.source));
   }
 
   /** Continues with another model, or in another store. Repeat it after a crash: it finishes. */

@@ -103,6 +103,8 @@ export interface StateView {
   readonly zoneCauses: readonly string[];
   /** What the agent's policy did since the context entered the zone. */
   readonly zoneActions: readonly string[];
+  /** Sources that changed since the session read them, by the name of the trigger that marked them. */
+  readonly stale: Readonly<Record<string, number>>;
   /** Names of holds. */
   readonly holds: readonly string[];
   readonly erased: { readonly records: number; readonly bytes: number };
@@ -183,6 +185,7 @@ export async function viewState(deps: Deps, session: SessionId, state: State): P
     zone,
     zoneCauses: standing.zoneCauses,
     zoneActions: standing.zoneCrossing?.done ?? [],
+    stale: Object.fromEntries(standing.stale.entries()),
     holds: [...standing.holds.keys()],
     erased: { records: standing.erased.records, bytes: standing.erased.bytes },
     newer,

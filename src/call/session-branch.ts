@@ -111,7 +111,7 @@ export const sessionBranches = {
       agent: AgentWord.describe("another agent, such as coder or coder@2").exactOptional(),
       model: field.ModelName.describe("another model, as provider/model").exactOptional(),
       ...field.modelSettings(),
-      because: field.Reason.describe("why; the model is told, and the log keeps it"),
+      because: field.Reason.describe("why; the model sees it, and the log keeps it"),
     }),
     answer: AppendResult,
     verb: {

@@ -120,7 +120,7 @@ function makeOwn() {
   const requests = new Set<number>();
   return {
     isTaken: () => turns.size > 0,
-    /** The next session has other positions and turns; what it is told first goes on with the turn. */
+    /** The next session has other positions and turns; its first inputs continue the turn. */
     goOn(): void {
       if (turns.size > 0) input = null;
       inputSeq = null;

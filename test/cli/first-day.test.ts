@@ -85,6 +85,20 @@ suite("the first day", { concurrency: 4 }, () => {
     await refused(["project", "record", near, "fact", "", "1"], /^project record: key: /, /help project/);
   });
 
+  test("the budget of a project is shown without options, and removed only when asked", async () => {
+    const [{ project }] = (await skein.lines("project", "open", "Spend little")) as [{ project: string }];
+    const budget = async (...more: readonly string[]): Promise<string> =>
+      (await skein.here("project", "budget", project, ...more)).stdout;
+    const limited = "budget: $0.00 of $20.00 used or set aside\n";
+    assert.equal(await budget("--usd", "20"), limited);
+    assert.equal(await budget(), limited);
+    assert.equal(await budget(), limited);
+    await refused(["project", "budget", project, "--usd", "2", "--unlimited"], /not both/, /remove one/);
+    await refused(["project", "budget", project, "--reason", "x"], /--reason requires limits/, /--usd 20/);
+    assert.equal(await budget("--unlimited"), "budget: unlimited\n");
+    assert.equal(await budget(), "budget: unlimited\n");
+  });
+
   test("a project's note takes a suffix of a session's id, and lists tell closed from archived", async () => {
     const id = await openOffline();
     const [{ project }] = (await skein.lines("project", "open", "Keep notes")) as [{ project: string }];

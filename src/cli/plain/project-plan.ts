@@ -9,7 +9,7 @@ import { shortId } from "../../core/text/short-id.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import type { PlannedTicketRow, ProjectPlan, ProjectTicket } from "../../runtime/project/plan.ts";
 import { readText } from "../command/input.ts";
-import { grid, plain, type PresentedResult } from "../command/presentation.ts";
+import { grid, invalid, plain, type PresentedResult } from "../command/presentation.ts";
 import type { Screen } from "../command/screen.ts";
 import { oneLine, plural } from "../format/text.ts";
 
@@ -28,6 +28,20 @@ export const projectPlanPlain = [
     print: (plan, { out }) => ({ lines: planLines(plan, out), notes: proposalNotes(plan) }),
   }),
   plain("engine.setProjectBudget", {
+    options: { unlimited: { type: "flag", what: "no limits" } },
+    prepare({ params: { usd, tokens, reason }, given }) {
+      const isSet = usd !== undefined || tokens !== undefined;
+      if (isSet && given.unlimited)
+        throw invalid("project budget: specify limits or --unlimited, not both", "remove one of them");
+      if (!isSet && !given.unlimited && reason !== undefined)
+        throw invalid("project budget: --reason requires limits", "for example --usd 20");
+    },
+    async call({ engine, params: { project = "", usd, tokens, reason }, given }) {
+      const opened = await engine();
+      if (usd === undefined && tokens === undefined && !given.unlimited)
+        return { ...(await opened.projectBudget(project)), resumed: [] };
+      return opened.setProjectBudget(project, present({ usd, tokens, reason }));
+    },
     print: ({ limits, allotted, resumed }) => {
       const { usd, tokens } = limits ?? {};
       const each = [

@@ -27,6 +27,7 @@ export type {
   ReadRange,
   StoreWorld,
 } from "../store/port/log.ts";
+export type { RankHit, RecordVector, WordLog, WordStep } from "../store/port/search.ts";
 export type { Maintenance, PackResult, StoreStats } from "../store/port/maintenance.ts";
 export type {
   FinishRequest,

@@ -6,7 +6,10 @@ export const capabilities = {
   blobs: ["putBlob", "dropBlob", "blob"],
   snapshots: ["putSnapshot", "snapshot"],
   index: ["logs", "list", "endingWith", "forks", "openedFrom", "index"],
-  search: ["projected", "project", "search", "query"],
+  search: [
+    ...(["projected", "project", "search", "query"] as const),
+    ...(["wordGaps", "addWords", "rank", "vectors", "putVectors"] as const),
+  ],
   schedule: [
     ...(["now", "readClock", "renew", "due", "nextDue", "leased", "scheduled"] as const),
     ...(["beat", "workers", "announce", "servers"] as const),

@@ -46,7 +46,15 @@ export type {
   SpendField,
   WorkerRow,
 } from "./port/schedule.ts";
-export type { ItemRow, Projection, SearchStore } from "./port/search.ts";
+export type {
+  ItemRow,
+  Projection,
+  RankHit,
+  RecordVector,
+  SearchStore,
+  WordLog,
+  WordStep,
+} from "./port/search.ts";
 export type { IndexEntry, IndexStore, ResultPage, SessionFilter, SessionRow } from "./port/session-index.ts";
 export type { Snapshot, SnapshotStore } from "./port/snapshot.ts";
 

@@ -28,6 +28,7 @@ const layers: Readonly<Record<string, Layer>> = {
       "store/capabilities",
       "store/paging",
       "store/worker-rows",
+      "store/word-rank",
       "store/sql",
       "store/feed-position",
       "own",

@@ -121,7 +121,7 @@ test("the connection has the settings that durability rests on", async () => {
     );
     assert.deepEqual(
       [pragma(database!, "application_id"), pragma(database!, "user_version")],
-      [0x534b4e31, 6],
+      [0x534b4e31, 7],
     );
     assert.equal((await store?.stats())?.durability, durability);
     await store?.close();
@@ -270,12 +270,12 @@ test("a store of a newer layout is refused and left as it is", async () => {
   const { path, remove } = newPath();
   await (await opens(path)).close();
   const raw = new DatabaseSync(path);
-  raw.exec("PRAGMA user_version = 7");
+  raw.exec("PRAGMA user_version = 8");
   raw.close();
   const before = readFileSync(path);
   await assert.rejects(opens(path), {
     code: "refused",
-    message: /layout 7 is not supported; .* up to 6/,
+    message: /layout 8 is not supported; .* up to 7/,
     hint: /update Skein/,
   });
   assert.ok(before.equals(readFileSync(path)));

@@ -59,8 +59,10 @@ export function entryText(entry: RetrievedEntry, event: SessionLogEvent | undefi
 }
 
 /** The text of a document, an input or an answer; null if it is erased, or none of these. */
-export function saidIn(event: SessionLogEvent | undefined): string | null {
-  const content: unknown = event?.content;
+export const saidIn = (event: SessionLogEvent | undefined): string | null => saidText(event?.content);
+
+/** The same of a content. */
+export function saidText(content: unknown): string | null {
   const whole = field(content, "text");
   if (typeof whole === "string") return whole;
   const blocks = field(content, "blocks");

@@ -71,6 +71,8 @@ export interface Context {
 
 export interface ContextOptions {
   readonly atSeq: number;
+  /** A state that is known already: it is not read if it is the one at the position. */
+  readonly known?: State;
   /** For the next request; else those of the last request. */
   readonly settings?: Settings;
   readonly renderer?: number;
@@ -92,7 +94,8 @@ export async function readContext(
   await freshen(deps, session);
   const event = await readOne(deps, session, atSeq);
   if (event?.type === "model.requested") return rebuild(deps, session, event, { uncompacted, whole });
-  const state = await deps.states.at(session, atSeq);
+  const { known } = options;
+  const state = known?.seq === atSeq ? known : await deps.states.at(session, atSeq);
   return nextContext(deps, session, {
     state,
     settings: options.settings ?? (await lastSettings(deps, session, state)),

@@ -44,8 +44,9 @@ export async function showContext(
   options: { readonly atSeq: number; readonly uncompacted?: boolean },
 ): Promise<RenderedContext> {
   const settings = await nextSettings(deps, session);
-  const planning = await planningFor(deps, session, await deps.writer.current(session));
-  const read = await readContext(deps, session, { ...options, ...settings, planning, whole: true });
+  const known = await deps.writer.current(session);
+  const planning = await planningFor(deps, session, known);
+  const read = await readContext(deps, session, { ...options, ...settings, planning, known, whole: true });
   const { tokens, perPart } = await deps.tokenizer.estimate(read.parts);
   const { parts, reasons, digest, renderer, model, requestSeq, matches } = read;
   const counted = reasons.map((reason, place) => ({ ...reason, tokens: perPart[place] ?? 0 }));

@@ -4,7 +4,7 @@
  */
 import { present } from "../../core/present.ts";
 import type { SessionAct } from "../../core/tool/session-action.ts";
-import type { SessionId } from "../../core/ids.ts";
+import type { LogId, SessionId } from "../../core/ids.ts";
 import { wordsOf } from "../../core/memory/words.ts";
 import { carriedValue, isOwn } from "../../core/memory/choice.ts";
 import { corpusMin, rankIn, type Ranked } from "../../core/rank/rank.ts";
@@ -12,7 +12,8 @@ import type { State } from "../../core/state.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import type { Deps } from "../deps.ts";
 import { readContent, sideBySide } from "../read/content.ts";
-import { catchUp, hitsIn, type SearchHit } from "../read/projection.ts";
+import { indexWords, rankLogs } from "../read/log-words.ts";
+import { readHit, type SearchHit } from "../read/projection.ts";
 import { stateNow } from "../read/state-now.ts";
 import { doubtAt } from "../workspace/item-trust.ts";
 import { readEntry } from "../workspace/memory.ts";
@@ -21,7 +22,6 @@ import { permittedSessions, sessionPermission } from "./lookup-sessions.ts";
 import { readersOf } from "./memory-changes.ts";
 import { memoryAccess } from "./memory-news.ts";
 import { indexItems } from "./retrieval-index.ts";
-import { searchesFor } from "./retrieval-query.ts";
 
 type Lookup = Omit<Extract<SessionAct, { act: "lookup" }>, "act">;
 
@@ -31,7 +31,9 @@ const foundMax = 100;
 const valueCharsMax = 600;
 const hitsMax = 3;
 const scoreMin = 0.1;
-const catchUpStepsMax = 5;
+/** Records of all sessions whose words are added for one lookup, and that are ranked. */
+const indexedRecordsMax = 2_000;
+const rankedMax = 200;
 
 /** A result before its texts are read. */
 interface Found {
@@ -55,7 +57,7 @@ export async function lookup(
     if (where !== "memory" && where !== "items") {
       const { hits, isBehind } = await sessionsFound(deps, session, state, text);
       found.push(...hits);
-      if (isBehind) notes.push("the search index is behind: newest records of sessions may be missing");
+      if (isBehind) notes.push("the search index is behind: older records of sessions may be missing");
     }
   }
   const sorted = found.toSorted((a, b) => b.score - a.score).slice(0, foundMax);
@@ -159,7 +161,7 @@ async function itemsFound(deps: Deps, session: SessionId, state: State, text: st
   });
 }
 
-/** Items of another session whose keys have words of the query: the search index has their values alone. */
+/** Items of another session whose keys have words of the query: the index has their values alone. */
 async function itemsOfSession(
   deps: Deps,
   other: SessionId,
@@ -207,33 +209,50 @@ async function sessionsFound(
   const permitted = await permittedSessions(deps, session, state);
   if (permitted.length === 0) return { hits: [], isBehind: false };
   const { store, states } = deps;
-  const isBehind = !(await catchUp(store, states, undefined, catchUpStepsMax));
-  const searches = searchesFor(text);
+  const asked = new Set(wordsOf(text));
+  const logs = permitted.map((other) => ({ session: other, toSeq: Number.MAX_SAFE_INTEGER }));
+  const budget = { records: indexedRecordsMax };
+  let isBehind = false;
+  for (const log of logs) if (!(await indexWords(store, log, budget))) isBehind = true;
+  const ranked = await rankLogs(store, text, { logs, texts: "all", limit: rankedMax });
+  const bySession = Map.groupBy(ranked, ({ session: other }) => other);
+  const minds = new Map<LogId, State>();
   const hits: Found[] = [];
   for (const other of permitted) {
-    const found = new Map<number, SearchHit>();
-    for (const words of searches) {
-      if (found.size >= hitsMax) break;
-      for (const hit of await hitsIn(store, states, words, { session: other, limit: hitsMax }))
-        if (hit.mind !== "rewound" && hit.type !== "tool.requested") found.set(hit.seq, hit);
-    }
-    // Words in common, as far as the snippet has them: a rough score, beside that of memory and items.
-    const asked = new Set(wordsOf(text));
     const items = await itemsOfSession(deps, other, asked);
     hits.push(...items);
-    for (const { seq } of items) found.delete(seq);
-    for (const { seq, type, snippet } of [...found.values()].slice(0, hitsMax)) {
-      const shared = new Set(wordsOf(snippet).filter((word) => asked.has(word)));
-      const show = async () => {
-        const mark = typedTypes.has(type)
-          ? {}
-          : saidTypes.has(type)
-            ? await doubtOf(deps, other, seq)
-            : { untrusted: true as const };
-        return { in: "sessions", session: shortId(other), fromSeq: seq, type, text: snippet, ...mark };
-      };
-      hits.push({ score: Math.min(1, shared.size / asked.size), show });
+    const known = new Set(items.map(({ seq }) => seq));
+    let count = 0;
+    for (const place of bySession.get(other) ?? []) {
+      if (count === hitsMax) break;
+      if (known.has(place.seq)) continue;
+      const found = await readHit(store, states, place, { text, minds });
+      if (found === null || found.hit.mind === "rewound") continue;
+      const shared = sharedWords(found.whole, asked);
+      if (!isEnough(shared, asked)) continue;
+      count++;
+      hits.push({ score: Math.min(1, shared.length / asked.size), show: () => showHit(deps, found.hit) });
     }
   }
   return { hits, isBehind };
+}
+
+const sharedWords = (text: string, asked: ReadonlySet<string>): readonly string[] => [
+  ...new Set(wordsOf(text).filter((word) => asked.has(word))),
+];
+
+/** One common word is not enough among others, unless it is an identifier. */
+const isEnough = (shared: readonly string[], asked: ReadonlySet<string>): boolean =>
+  shared.length > 1 ||
+  shared.length === asked.size ||
+  shared.some((word) => word.length > 5 && /\p{N}/u.test(word));
+
+async function showHit(
+  deps: Deps,
+  { session, seq, type, snippet }: SearchHit,
+): Promise<Readonly<Record<string, unknown>>> {
+  const doubt = async () =>
+    saidTypes.has(type) ? await doubtOf(deps, session as SessionId, seq) : { untrusted: true as const };
+  const mark = typedTypes.has(type) ? {} : await doubt();
+  return { in: "sessions", session: shortId(session), fromSeq: seq, type, text: snippet, ...mark };
 }

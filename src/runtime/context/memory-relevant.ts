@@ -1,6 +1,6 @@
 /** Entries of memory that an input is about, and that the context does not show. */
 import { seqsIn } from "../../core/context/planned.ts";
-import type { SessionId } from "../../core/ids.ts";
+import type { LogId, SessionId } from "../../core/ids.ts";
 import type { CarriedMemory } from "../../core/item/commands.ts";
 import { carriedValue, isOwn, whoseIn, type CarriedEntry } from "../../core/memory/choice.ts";
 import type { MemoryRef } from "../../core/memory/name.ts";
@@ -61,10 +61,11 @@ export async function relevantMemory(
   };
   const texts = isHybrid
     ? textsOf(
+        deps.store.workspace,
         [...memory.entries()].filter(([id]) => may(id)),
         valueOf,
       )
-    : wordsOnly(byWords);
+    : wordsOnly(deps.store.workspace, byWords);
   const chosen = await choose(byWords, texts);
   if (chosen.length === 0) return [];
   const isOfSession = await isOwnOrigin(deps, session, state);
@@ -88,11 +89,12 @@ export async function relevantMemory(
   return found.flat();
 }
 
-const wordsOnly = (byWords: readonly Ranked[]): readonly EmbeddedText[] =>
-  byWords.slice(0, 1).map(({ id }) => ({ id, digest: "", read: async () => null }));
+const wordsOnly = (log: LogId, byWords: readonly Ranked[]): readonly EmbeddedText[] =>
+  byWords.slice(0, 1).map(({ id }) => ({ id, digest: "", session: log, seq: 0, read: async () => null }));
 
 /** The newest first: of very many only those are compared by meaning. */
 const textsOf = (
+  log: LogId,
   entries: readonly (readonly [string, MemoryRef])[],
   valueOf: (id: string, entry: MemoryRef) => Promise<unknown>,
 ): readonly EmbeddedText[] =>
@@ -100,7 +102,10 @@ const textsOf = (
     .toSorted(([, a], [, b]) => b.seq - a.seq)
     .map(([id, entry]) => ({
       id,
-      digest: `memory ${entry.seq} ${entry.key}`,
+      // Of the record, without reading it: a store that falls back may give its position to another.
+      digest: `memory ${entry.seq} ${entry.at} ${entry.scope} ${entry.key}`,
+      session: log,
+      seq: entry.seq,
       read: async () => {
         const value = await valueOf(id, entry);
         if (value === undefined) return null;

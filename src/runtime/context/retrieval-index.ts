@@ -24,12 +24,18 @@ export interface DocumentIndex {
 export interface RetrievalCache {
   readonly items: Cache<string, ItemIndex>;
   readonly documents: Cache<string, DocumentIndex>;
+  /** By log: the position up to which the store has its words. */
+  readonly words: Cache<string, number>;
 }
 
 /** Characters of a document that are indexed: about 1,500 pages. */
 const indexedCharsMax = 4_000_000;
 
-export const makeRetrievalCache = (): RetrievalCache => ({ items: makeCache(20), documents: makeCache(5) });
+export const makeRetrievalCache = (): RetrievalCache => ({
+  items: makeCache(20),
+  documents: makeCache(5),
+  words: makeCache(1_000),
+});
 
 const newIndex = (): Relevance => new Relevance(corpusMin);
 

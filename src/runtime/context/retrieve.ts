@@ -1,8 +1,8 @@
 /**
  * Retrieval for an input: ranks the items, the document sections and the earlier turns that the context does
  * not show, and chooses those that the input is about. It runs once for an input. It costs by what is left
- * out: where nothing was compacted and documents are whole, nothing is ranked. Earlier turns come from the
- * store's search.
+ * out: where nothing was compacted and documents are whole, nothing is ranked. Earlier turns come from
+ * the words of the session's own log.
  */
 import type { Settings } from "../../core/context/part.ts";
 import { entryText, saidIn, saidTypes, type RetrievedEntry } from "../../core/context/retrieved.ts";
@@ -19,11 +19,12 @@ import { includes } from "../../core/range.ts";
 import type { State } from "../../core/state.ts";
 import type { BodyOf } from "../../core/catalog.ts";
 import type { ConsumedInputs } from "../../core/turn/commands.ts";
+import type { WordLog } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
-import { ancestry } from "../read/ancestry.ts";
+import { ancestry, ownerOf, type Ancestor } from "../read/ancestry.ts";
 import { sideBySide } from "../read/content.ts";
 import { freshen, readOne } from "../read/event-cache.ts";
-import { catchUp } from "../read/projection.ts";
+import { indexWords, rankLogs } from "../read/log-words.ts";
 import { nextContext } from "./context-reader.ts";
 import { indexDocument, indexItems, type ItemWords } from "./retrieval-index.ts";
 import type { MemoryAccess } from "./memory-news.ts";
@@ -33,7 +34,7 @@ import {
   type IndexedMemory,
   type RelevantMemoryOptions,
 } from "./memory-relevant.ts";
-import { queryOf, searchesFor } from "./retrieval-query.ts";
+import { queryOf } from "./retrieval-query.ts";
 import { similaritiesTo, type EmbeddedText } from "./vectors.ts";
 import { ifDamaged } from "../workspace/memory-follow.ts";
 import { memoryLine } from "../../core/context/plan-memory.ts";
@@ -68,16 +69,12 @@ export interface Retrieval {
 /** The share of the window that one input may bring in, in characters. */
 const room = { share: 0.04, charsPerToken: 4, charsMin: 2_000, charsMax: 24_000 } as const;
 const entriesMax = 10;
-/** Records of each pair of words that is looked for in earlier turns. */
-const searchedHitsMax = 8;
-/** Words with more matches than this, in all sessions, tell little; the latest of them are looked at. */
-const searchedAmongMax = 2_000;
-/** Records that are looked at for one input. */
+/** Records of earlier turns that are looked at for one input. */
 const searchedTurnsMax = 24;
 /** Texts of one kind that are compared by meaning. */
 const embeddedMax = 2_000;
-/** Steps of 200 records by which the search index catches up for one input. */
-const catchUpStepsMax = 5;
+/** Records whose words are added for one input, if they are missing: those of a compaction are far fewer. */
+const indexedRecordsMax = 1_000;
 /** Longer texts of earlier turns are brought in by their best section. */
 const saidCharsMax = 2_000;
 
@@ -104,7 +101,8 @@ export async function retrieve(
   const seqs = inputs.map(([seq]) => seq);
   const query = await queryOf(deps, session, seqs);
   if (wordsOf(query).length === 0) return null;
-  const ranking: Ranking = { deps, session, state, query, ranker: "bm25", note: null };
+  const chain = await ancestry(deps, session, state.seq);
+  const ranking: Ranking = { deps, session, state, query, chain, ranker: "bm25", note: null };
   const own = hasOwn ? await ownParts(ranking, renderer) : [];
   const found = [...own, ...(memory === null ? [] : await memoryParts(ranking, memory))];
   if (found.length === 0) return null;
@@ -201,6 +199,8 @@ interface Ranking {
   readonly session: SessionId;
   readonly state: State;
   readonly query: string;
+  /** The logs that hold its records. */
+  readonly chain: readonly Ancestor[];
   ranker: "bm25" | "hybrid";
   /** What was missing. */
   note: "search-behind" | "embedding-failed" | null;
@@ -267,7 +267,8 @@ async function leftOutItems(ranking: Ranking): Promise<Found[]> {
   );
   const texts = [...items.values()].map(({ seq, key, hash }): EmbeddedText => ({
     id: String(seq),
-    digest: `${hash ?? ""} ${key}`,
+    digest: `item ${hash ?? ""} ${key}`,
+    ...ownerOf(ranking.chain, seq),
     read: async () => {
       const words = await read(seq);
       return words === null ? null : `${key}: ${words.value}`;
@@ -294,9 +295,11 @@ async function sectionsOf(ranking: Ranking): Promise<Found[]> {
     const index = await indexDocument(deps.shared.retrieval, digest, read);
     if (index === null) continue;
     let whole: string | null | undefined;
+    const owner = ownerOf(ranking.chain, seq);
     const texts = index.sections.map(({ from, to }, place): EmbeddedText => ({
       id: String(place),
-      digest: `${digest} ${place}`,
+      digest: `section ${digest} ${place}`,
+      ...owner,
       read: async () => {
         whole ??= (await read())?.text ?? null;
         return whole?.slice(from, to) ?? null;
@@ -316,26 +319,17 @@ async function sectionsOf(ranking: Ranking): Promise<Found[]> {
   return found;
 }
 
-/** What was said in turns before the last compaction, by the store's search. */
+/** What was said in turns before the last compaction, by the words of the log. */
 async function earlierTurns(ranking: Ranking): Promise<readonly Found[]> {
-  const { deps, session, state, query } = ranking;
+  const { deps, session, state, query, chain } = ranking;
   const boundary = boundaryOf({ state });
   if (boundary === null) return [];
-  const { store, states } = deps;
-  if (!(await catchUp(store, states, undefined, catchUpStepsMax))) ranking.note ??= "search-behind";
-  const chain = await ancestry({ store, states }, session, state.seq);
-  const seqs = new Set<number>();
-  const searched = { limit: searchedHitsMax, among: searchedAmongMax };
-  // One after the other: words that are common in the session have enough matches at once.
-  for (const text of searchesFor(query)) {
-    if (seqs.size >= searchedTurnsMax) break;
-    for (const log of chain) {
-      for (const { seq } of await store.search(text, { ...searched, session: log.session }))
-        if (seq <= log.seq && seq <= boundary.toSeq && !includes(state.mind.lost, seq)) seqs.add(seq);
-    }
-  }
+  const logs = chain.map((log) => ({ session: log.session, toSeq: Math.min(log.seq, boundary.toSeq) }));
+  if (!(await haveWords(deps, logs))) ranking.note ??= "search-behind";
+  const hits = await rankLogs(deps.store, query, { logs, texts: "said", limit: searchedTurnsMax });
+  const seqs = hits.map(({ seq }) => seq).filter((seq) => !includes(state.mind.lost, seq));
   const events = await sideBySide(
-    [...seqs].toSorted((a, b) => b - a),
+    seqs.toSorted((a, b) => b - a),
     (seq) => readOne(deps, session, seq),
   );
   const said = new Map<string, { readonly event: SessionLogEvent; readonly text: string }>();
@@ -345,18 +339,32 @@ async function earlierTurns(ranking: Ranking): Promise<readonly Found[]> {
     if (text !== null && text !== "") said.set(String(event.seq), { event, text });
   }
   const candidates = [...said].map(([id, { text }]) => ({ id, title: "", text }));
-  const texts = candidates.map(({ id, text }): EmbeddedText => ({
-    id,
-    digest: deps.world.digest("", text),
-    read: async () => text,
-  }));
-  const chosen = await chooseOf(ranking, rank(query, candidates), texts);
+  // What shares one common word is no candidate, whatever it means.
+  const byWords = rank(query, candidates).filter(({ words, isRelevant }) => words.length > 1 || isRelevant);
+  const texts = byWords.map(({ id }): EmbeddedText => {
+    const { text = "" } = said.get(id) ?? {};
+    return { id, digest: `turn ${text}`, ...ownerOf(chain, Number(id)), read: async () => text };
+  });
+  const chosen = await chooseOf(ranking, byWords, texts);
   return chosen.flatMap((one): Found[] => {
     const known = said.get(one.id);
     if (known === undefined) return [];
     const range = bestRange(known.text, query);
     return [{ ...one, entry: { kind: "turn", seq: known.event.seq, ...range }, event: known.event }];
   });
+}
+
+/** Adds the words of records that came since, of some at most. True if none are missing. */
+async function haveWords({ store, shared }: Deps, logs: readonly WordLog[]): Promise<boolean> {
+  const { words } = shared.retrieval;
+  const budget = { records: indexedRecordsMax };
+  let isWhole = true;
+  for (const log of logs) {
+    if ((words.get(log.session) ?? 0) >= log.toSeq) continue;
+    if (await indexWords(store, log, budget)) words.set(log.session, log.toSeq);
+    else isWhole = false;
+  }
+  return isWhole;
 }
 
 function bestRange(text: string, query: string): { readonly range?: [number, number] } {

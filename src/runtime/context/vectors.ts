@@ -1,16 +1,21 @@
 /**
- * Vectors of texts, for ranking by meaning: derived from an embedding model, cached by the digest of the text
- * while the engine is open, and made again after a rebuild. A provider that fails is left alone for a while;
+ * Vectors of texts, for ranking by meaning: derived from an embedding model and kept in the store by the
+ * digest of the text, under the record that holds it, so that they are made once and go with an erasure or
+ * a rebuild. The engine caches those that it compared last. A provider that fails is left alone for a while;
  * ranking by words goes on.
  */
 import { type Cache, makeCache } from "../../core/cache.ts";
 import { similarityOf } from "../../core/rank/hybrid.ts";
 import { SkeinError } from "../../core/error.ts";
+import type { LogId } from "../../core/ids.ts";
 import type { Embedder } from "../../model/port.ts";
+import type { RecordVector } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 
 export interface Vectors {
   cache: Cache<string, Float32Array>;
+  /** The number of erasures in the store when the cache was filled: after another one it is dropped. */
+  erasures: number;
   /** Until then the provider is not asked again, after a failure. */
   pausedUntilMs: number;
   clear(): void;
@@ -19,6 +24,7 @@ export interface Vectors {
 /** Between 5,000 and 10,000 vectors: up to 60 MB of 1,536 numbers each. */
 export const makeVectors = (): Vectors => ({
   cache: makeCache(cachedMin),
+  erasures: 0,
   pausedUntilMs: 0,
   clear() {
     this.cache = makeCache(cachedMin);
@@ -32,6 +38,9 @@ const cachedMin = 5_000;
 export interface EmbeddedText {
   readonly id: string;
   readonly digest: string;
+  /** The record that holds it, in the log that owns that record. */
+  readonly session: LogId;
+  readonly seq: number;
   readonly read: () => Promise<string | null>;
 }
 
@@ -51,11 +60,14 @@ export async function similaritiesTo(
   if (embedder === undefined) return null;
   const { vectors } = deps.shared;
   if (deps.world.now() < vectors.pausedUntilMs) return "failed";
+  const named = texts.map((one) => ({ ...one, digest: deps.world.digest("", one.digest) }));
+  const erasures = await readStored(deps, embedder, named);
   try {
     const asked = await inTime(deps, (signal) => queryVector(deps, embedder, query, signal));
-    await inTime(deps, (signal) => addMissing(deps, embedder, texts, signal));
+    const made = await inTime(deps, (signal) => makeMissing(deps, embedder, named, signal));
+    if (made.length > 0) await keep(deps, embedder, made, erasures);
     const found = new Map<string, number>();
-    for (const { id, digest } of texts) {
+    for (const { id, digest } of named) {
       const vector = vectors.cache.get(keyOf(embedder, digest));
       if (vector !== undefined) found.set(id, similarityOf(asked, vector));
     }
@@ -68,6 +80,37 @@ export async function similaritiesTo(
 }
 
 const keyOf = ({ name }: Embedder, digest: string): string => `${name}\n${digest}`;
+
+/** Those that the store has and the cache lacks; returns the number of erasures. */
+async function readStored(
+  { store, shared: { vectors } }: Deps,
+  embedder: Embedder,
+  texts: readonly EmbeddedText[],
+): Promise<number> {
+  const missing = (): string[] =>
+    texts.map(({ digest }) => digest).filter((digest) => !vectors.cache.get(keyOf(embedder, digest)));
+  const stored = await store.vectors(embedder.name, missing());
+  const { erasures } = stored;
+  let found = stored.vectors;
+  if (erasures !== vectors.erasures) {
+    vectors.cache = makeCache(cachedMin);
+    vectors.erasures = erasures;
+    found = (await store.vectors(embedder.name, missing())).vectors;
+  }
+  for (const [digest, vector] of found) vectors.cache.set(keyOf(embedder, digest), vector);
+  return erasures;
+}
+
+/** In the store, unless something was erased since: then they are only compared now. */
+async function keep(
+  { store, shared: { vectors } }: Deps,
+  embedder: Embedder,
+  made: readonly RecordVector[],
+  erasures: number,
+): Promise<void> {
+  for (const { digest, vector } of made) vectors.cache.set(keyOf(embedder, digest), vector);
+  await store.putVectors(embedder.name, made, { erasures });
+}
 
 async function queryVector(
   deps: Deps,
@@ -85,29 +128,33 @@ async function queryVector(
   return vector;
 }
 
-async function addMissing(
+async function makeMissing(
   deps: Deps,
   embedder: Embedder,
   texts: readonly EmbeddedText[],
   signal: AbortSignal,
-): Promise<void> {
+): Promise<readonly RecordVector[]> {
   const { cache } = deps.shared.vectors;
   const missing = texts
     .filter(({ digest }) => cache.get(keyOf(embedder, digest)) === undefined)
     .slice(0, newVectorsMax);
-  const said: { readonly digest: string; readonly text: string }[] = [];
-  for (const { digest, read } of missing) {
-    const text = await read();
+  const said: (EmbeddedText & { readonly text: string })[] = [];
+  for (const one of missing) {
+    const text = await one.read();
     if (text !== null && text.trim() !== "")
-      said.push({ digest, text: text.slice(0, textCharsMax).toWellFormed() });
+      said.push({ ...one, text: text.slice(0, textCharsMax).toWellFormed() });
   }
-  if (said.length === 0) return;
+  if (said.length === 0) return [];
   const made = await embedder.embed(
     said.map(({ text }) => text),
     signal,
   );
-  for (const [place, { digest }] of said.entries())
-    cache.set(keyOf(embedder, digest), Float32Array.from(made[place] ?? []));
+  return said.map(({ session, seq, digest }, place) => ({
+    session,
+    seq,
+    digest,
+    vector: Float32Array.from(made[place] ?? []),
+  }));
 }
 
 /** Also of a provider that ignores its signal. */

@@ -22,7 +22,7 @@ export type IndexProgress = (done: { readonly records: number; readonly sessions
 /** Records in one step: one transaction of less than 20 ms. */
 const stepRecords = 200;
 /** The definitions of tools: noise, as every session has them. An index of an older version has them, too. */
-const unsearched: ReadonlySet<string> = new Set(["tools.bound"]);
+export const unsearched: ReadonlySet<string> = new Set(["tools.bound"]);
 const changesItems = /^(item\.|session\.(opened|forked|rewound|merged)$|content\.erased$)/;
 
 /** Up to the head, or by so many steps. False: there is more. */
@@ -70,7 +70,7 @@ function sourceWords(record: StoredRecord, content: unknown): readonly string[] 
  * What cannot be read is not found; verify says where it is. One damaged record must not take search and
  * queries away from all sessions.
  */
-function ifDamaged(error: unknown): undefined {
+export function ifDamaged(error: unknown): undefined {
   if (!(error instanceof SyntaxError) && !(error instanceof SkeinError && error.code === "corrupt"))
     throw error;
 }
@@ -158,7 +158,7 @@ export async function readItem(
 }
 
 /** Every string in a content, in order, as one text. */
-function textOf(content: unknown): string {
+export function textOf(content: unknown): string {
   const words: string[] = [];
   const walk = (value: unknown): void => {
     if (typeof value === "string") words.push(value);
@@ -203,7 +203,7 @@ export async function search(
 }
 
 /** As far as the index goes. */
-export async function hitsIn(
+async function hitsIn(
   store: Store,
   states: StateReader,
   text: string,
@@ -215,21 +215,8 @@ export async function hitsIn(
   const minds = new Map<LogId, State>();
   const hits: SearchHit[] = [];
   for (const { session: log, record } of await foundIn(store, text, { count, ...among })) {
-    const { seq } = record;
-    const head = await store.head(log);
-    if (head === undefined) continue;
-    const state = minds.get(log) ?? (isSharedLogId(log) ? undefined : await states.at(log, head.seq));
-    if (state !== undefined) minds.set(log, state);
-    const { event } = readEvent(record, false);
-    const snippet = snippetOf(textOf(await readContent(store, log, seq)), text);
-    hits.push({
-      session: log,
-      seq,
-      at: event.at,
-      type: event.type,
-      snippet,
-      mind: state ? mindOf(state, seq) : "live",
-    });
+    const found = await readHit(store, states, { session: log, seq: record.seq }, { text, minds });
+    if (found !== null) hits.push(found.hit);
   }
   return hits;
 }
@@ -249,6 +236,24 @@ async function foundIn(
     }
     if (kept.length >= count || found.length < most || most >= limit.searchMax) return kept.slice(0, count);
   }
+}
+
+/** A match with its whole text; null if it was deleted since. States are kept in `minds`. */
+export async function readHit(
+  store: Store,
+  states: StateReader,
+  { session: log, seq }: { readonly session: LogId; readonly seq: number },
+  { text, minds }: { readonly text: string; readonly minds: Map<LogId, State> },
+): Promise<{ readonly hit: SearchHit; readonly whole: string } | null> {
+  const [record] = await store.read(log, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+  const head = await store.head(log);
+  if (record === undefined || head === undefined) return null;
+  const state = minds.get(log) ?? (isSharedLogId(log) ? undefined : await states.at(log, head.seq));
+  if (state !== undefined) minds.set(log, state);
+  const { at, type } = readEvent(record, false).event;
+  const whole = textOf(await readContent(store, log, seq));
+  const mind = state === undefined ? "live" : mindOf(state, seq);
+  return { hit: { session: log, seq, at, type, snippet: snippetOf(whole, text), mind }, whole };
 }
 
 function mindOf({ mind }: State, seq: number): SearchHit["mind"] {

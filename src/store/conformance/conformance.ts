@@ -32,6 +32,7 @@ import { readCases } from "./read.ts";
 import { scheduleCases } from "./schedule.ts";
 import { discardCases } from "./discard.ts";
 import { receiveCases } from "./receive.ts";
+import { erasedWordCases, wordCases } from "./words.ts";
 
 export type { ConformanceWorld, DraftFields } from "./bench.ts";
 export { draftOf } from "./bench.ts";
@@ -63,6 +64,8 @@ const groups: readonly (readonly [cases: readonly ConformanceCase[], needs: read
   [originCases, ["index"]],
   [listCases, ["index"]],
   [derivedCases, ["snapshots", "search"]],
+  [wordCases, ["search"]],
+  [erasedWordCases, ["search", "maintenance"]],
   [blobCases, ["blobs"]],
   [receiveCases, ["receive"]],
   [discardCases, ["receive"]],

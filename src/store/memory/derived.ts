@@ -27,6 +27,7 @@ import type { Log, Logs } from "./log.ts";
 import { headSeqOf, indexOf, livingLog, setIndex } from "./log.ts";
 import { schedules } from "./schedule.ts";
 import { findWords } from "./search.ts";
+import { logWords } from "./log-words.ts";
 
 export interface DerivedState {
   readonly world: StoreWorld;
@@ -60,6 +61,7 @@ export function makeDerived(state: DerivedState): DerivedPart {
     projected: async () => placeOf(state),
     project: async (step) => project(state, step),
     search: async (text, options) => findWords(logs.journal, text, options),
+    ...logWords(state),
     async query() {
       throw new SkeinError("refused", "a store in memory has no SQL queries", {
         hint: "use a store in a file or PostgreSQL",
@@ -205,6 +207,8 @@ function clearDerived(state: DerivedState): void {
   for (const log of state.logs.all.values()) {
     log.snapshots.clear();
     log.words.clear();
+    log.wordSteps = [];
+    log.vectors.clear();
   }
   state.projectedTo = null;
 }

@@ -36,6 +36,8 @@ export function eraseEntries(logs: Logs, entries: readonly JournalEntry[]): read
     const bare = Object.freeze({ ...record, salt: null, content: null });
     log.records[record.seq - log.firstSeq] = bare;
     log.words.delete(record.seq);
+    log.wordSteps = log.wordSteps.filter(({ fromSeq, toSeq }) => record.seq < fromSeq || record.seq > toSeq);
+    for (const [name, { seq }] of log.vectors) if (seq === record.seq) log.vectors.delete(name);
     return { ...entry, record: bare, blobs: [] };
   });
   return entries.flatMap(({ blobs }) => blobs);

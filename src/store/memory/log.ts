@@ -16,7 +16,7 @@ import {
   type AppendRefusal,
 } from "../judge.ts";
 import type { AppendedPart, Draft, Head, IndexEntry, Outcome, Part } from "../port.ts";
-import type { ReadRange, Snapshot } from "../port.ts";
+import type { ReadRange, RecordVector, Snapshot, WordStep } from "../port.ts";
 
 export interface Log {
   readonly id: LogId;
@@ -35,6 +35,9 @@ export interface Log {
   readonly snapshots: Map<number, Snapshot>;
   /** The words of each record's content, for search. */
   readonly words: Map<number, readonly string[]>;
+  /** For `rank`, in no order. */
+  wordSteps: readonly WordStep[];
+  readonly vectors: Map<string, RecordVector>;
   index: IndexEntry | null;
   /** Since when it is due; see `DueRow`. */
   sinceMs: number;
@@ -222,6 +225,8 @@ export function beginLog(
     seqOfKey: new Map(),
     snapshots: new Map(),
     words: new Map(),
+    wordSteps: [],
+    vectors: new Map(),
     index: null,
     sinceMs: 0,
     epoch: 0,
@@ -270,6 +275,8 @@ function dropLog(log: Log): void {
   log.lease = null;
   log.seqOfKey.clear();
   log.words.clear();
+  log.wordSteps = [];
+  log.vectors.clear();
 }
 
 export function headOf(log: Log): Head {

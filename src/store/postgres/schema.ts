@@ -5,6 +5,7 @@
  */
 import { logNumbersText } from "./log/log-numbers.ts";
 import { originsText } from "./log/origins.ts";
+import { rankingText } from "./derived/ranking.ts";
 import { spendText } from "./derived/cost-layout.ts";
 import { viewsText } from "./derived/views.ts";
 import { wallsText } from "./tenant/row-security.ts";
@@ -323,6 +324,7 @@ export const migrations: readonly string[] = [
   logNumbersText,
   originsText,
   spendText,
+  rankingText,
 ];
 
 export const layout = migrations.length;

@@ -137,6 +137,9 @@ async function sweepSome(
   return now.filter((line) => line.seq > keptOf(line)).map(({ session }) => session);
 }
 
+const derived = ["snapshots", "item_rows", "texts", "word_steps", "log_words", "vectors"] as const;
+const emptied = [...derived, "places", "schedule", "keys", "heads"] as const;
+
 /** Deletes empty logs; one that a fork still names only detaches from its ancestors. */
 async function removeEmpty(driver: Driver, statement: Statement, lines: readonly UnseenLog[]): Promise<void> {
   const { tenant } = driver;
@@ -146,7 +149,7 @@ async function removeEmpty(driver: Driver, statement: Statement, lines: readonly
   const sent: Promise<unknown>[] = [];
   if (gone.length > 0) {
     const where = [tenant, arrayOf(gone)];
-    for (const table of ["snapshots", "item_rows", "places", "schedule", "texts", "keys", "heads"] as const) {
+    for (const table of emptied) {
       sent.push(
         statement(`DELETE FROM skein.${table} WHERE tenant = $1 AND log = ANY ($2::bigint[])`, where),
       );
@@ -200,7 +203,7 @@ const findTables = `
 SELECT c.oid::regclass::text AS name, pg_has_role(c.relowner, 'USAGE') AS owned
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = 'skein' AND c.relkind = 'r' AND (c.relname LIKE 'events\\_%' OR c.relname IN
-  ('segments', 'texts', 'item_rows', 'snapshots', 'blob_chunks', 'logs'))
+  ('segments', 'blob_chunks', 'logs', ${derived.map((table) => `'${table}'`).join(", ")}))
 ORDER BY c.relname`;
 
 async function scrubTables(driver: Driver): Promise<void> {

@@ -5,6 +5,7 @@ import { bytesIn, piecesOf, takePieces, unreferredMs } from "../blob-pieces.ts";
 import type { Chunks } from "../port.ts";
 import { dropLostBlob, loseBlob, loseBlobs, markUnscrubbed } from "./erase.ts";
 import type { SegmentWriter } from "./segment-write.ts";
+import { dropWordSteps } from "./words.ts";
 import type { SqliteWriter } from "./writer.ts";
 
 /** Records deleted, and pages freed, in one transaction; a few milliseconds. */
@@ -227,7 +228,18 @@ export function deleteAbove(
   reset.run();
   loseBlobs(database, positions);
   database.prepare("DELETE FROM snapshots WHERE log = ? AND seq > ?").run(id, keep);
+  database.prepare("DELETE FROM vectors WHERE log = ? AND seq > ?").run(id, keep);
+  dropWordSteps(database, id, Math.max(keep, lastSeqOf(database, id)) + 1, Number.MAX_SAFE_INTEGER);
   return Math.max(1, positions.length);
+}
+
+/** The last of its own records that are left; 0 without any. */
+function lastSeqOf(database: DatabaseSync, id: number): number {
+  const last = database.prepare(
+    `SELECT max(ifnull((SELECT max(seq) FROM records WHERE log = ?1), 0),
+       ifnull((SELECT max(to_seq) FROM segments WHERE log = ?1), 0)) AS seq`,
+  );
+  return Number(last.get(id)?.["seq"]);
 }
 
 /** Deletes some unpacked records; returns their feed positions. */

@@ -294,7 +294,6 @@ export interface Projector {
       readonly limit: number;
       readonly session?: LogId;
       readonly logs?: readonly LogId[];
-      readonly among?: number;
     },
   ): { session: LogId; seq: number }[];
 }
@@ -336,26 +335,24 @@ export function makeProjector(database: DatabaseSync, logs: Logs, segments: Segm
       move.run(withoutErasures(step.to));
       return true;
     },
-    search(text, { limit: count, session, logs: wanted, among = -1 }) {
+    search(text, { limit: count, session, logs: wanted }) {
       const match = matchOf(text);
       const only = session === undefined ? undefined : logs.find(session);
       if (match === null || (session !== undefined && only === undefined)) return [];
       const rows = database
         .prepare(
           `SELECT l.session, ifnull(r.seq, p.seq + s.rowid - p.position) AS seq
-           FROM (SELECT rowid FROM search WHERE search MATCH ? ORDER BY rowid DESC LIMIT ?) s
-           LEFT JOIN records r ON r.position = s.rowid
+           FROM search s LEFT JOIN records r ON r.position = s.rowid
            LEFT JOIN packed_places p ON r.position IS NULL AND s.rowid < p.position + p.count
              AND p.position = (SELECT max(position) FROM packed_places WHERE position <= s.rowid)
            JOIN logs l ON l.id = ifnull(r.log, p.log)
-           WHERE l.dropped = 0 AND (r.position IS NULL OR r.content IS NOT NULL)
+           WHERE search MATCH ? AND l.dropped = 0 AND (r.position IS NULL OR r.content IS NOT NULL)
            ${only ? "AND l.id = ?" : ""}
            ${wanted ? "AND l.session IN (SELECT value FROM json_each(?))" : ""}
            ORDER BY s.rowid DESC LIMIT ?`,
         )
         .all(
           match,
-          among,
           ...(only ? [only.id] : []),
           ...(wanted ? [JSON.stringify(wanted)] : []),
           Math.min(count, limit.searchMax),

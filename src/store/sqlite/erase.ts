@@ -11,6 +11,7 @@ import type { AppendedPart, Part } from "../port.ts";
 import { joinStretches } from "../sql/stretch.ts";
 import type { LogLine, Logs } from "./log.ts";
 import type { SeqRanges, SegmentWriter } from "./segment-write.ts";
+import { dropWordSteps } from "./words.ts";
 
 export interface Eraser {
   /**
@@ -22,6 +23,7 @@ export interface Eraser {
 
 export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: SegmentWriter): Eraser {
   const sql = prepared(database);
+  const dropVectors = database.prepare("DELETE FROM vectors WHERE log = ? AND seq BETWEEN ? AND ?");
 
   /** Erases unpacked records; returns their feed positions. */
   function eraseRows(log: number, [fromSeq, toSeq]: SeqRanges[number], most: number): readonly number[] {
@@ -40,6 +42,10 @@ export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: Se
     unindex(positions);
     const [fromSeq, toSeq] = [ranges[0]?.[0] ?? 0, ranges.at(-1)?.[1] ?? 0];
     sql.eraseItems.run(log, toSeq, fromSeq, JSON.stringify(ranges));
+    for (const [from, to] of ranges) {
+      dropWordSteps(database, log, from, to);
+      dropVectors.run(log, from, to);
+    }
     loseBlobs(database, positions);
     return positions.length;
   }

@@ -9,7 +9,7 @@ import { costsView, packedCosts } from "./packed-costs.ts";
 
 /** "SKN1": identifies a Skein store among SQLite files. */
 export const applicationId = 0x534b4e31;
-export const schemaVersion = 6;
+export const schemaVersion = 7;
 export const pageBytes = 8_192;
 
 /**
@@ -206,6 +206,27 @@ ALTER TABLE logs ADD COLUMN origin TEXT;
 CREATE INDEX logs_origin ON logs (origin) WHERE origin IS NOT NULL;
 `;
 
+/**
+ * Since layout 7, and derived, each filled when it is first needed. word_steps: the ranges of a log's own
+ * records whose words log_words has, and which words these are (a JSON array); seqs: positions, separated by
+ * commas. vectors: numbers of 32 bits, of the texts of a record.
+ */
+const ranking = `
+CREATE TABLE word_steps (
+  log INTEGER NOT NULL, to_seq INTEGER NOT NULL, from_seq INTEGER NOT NULL, words TEXT NOT NULL,
+  PRIMARY KEY (log, to_seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE log_words (
+  log INTEGER NOT NULL, word TEXT NOT NULL, to_seq INTEGER NOT NULL, seqs TEXT NOT NULL,
+  PRIMARY KEY (log, word, to_seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE vectors (
+  id INTEGER PRIMARY KEY, log INTEGER NOT NULL, seq INTEGER NOT NULL, model TEXT NOT NULL,
+  digest TEXT NOT NULL, vector BLOB NOT NULL, UNIQUE (model, digest, log, seq)
+) STRICT;
+CREATE INDEX vectors_record ON vectors (log, seq);
+`;
+
 /** Of unpacked records; `fillPackedOrigins` does the rest. */
 const fillOrigins = `
 UPDATE logs SET origin = o.origin FROM (
@@ -310,7 +331,7 @@ JOIN json_each(${unpackPositions}(s.from_seq, s.to_seq)) j ON ${seenUpTo("l", "j
 WHERE l.dropped = 0`,
 });
 
-const newer = `${servers}${origins}${spend}`;
+const newer = `${servers}${origins}${spend}${ranking}`;
 export const schema = `${tables}${derived}${receptions}${segments}${schedule}${newer}${views}`;
 
 /** Names of the views that `query` may read. */
@@ -319,7 +340,7 @@ export const schema = `${tables}${derived}${receptions}${segments}${schedule}${n
 export function upgradeFrom(layout: number): string {
   const without = viewNames.map((name) => `DROP VIEW ${name};`).join(" ");
   const withOrigins = `${origins}${fillOrigins}`;
-  const steps = [receptions, segments, `${schedule}${scheduleAll}`, servers, withOrigins, spend];
-  const from = { 1: 0, 2: 1, 3: 3, 4: 4, 5: 5 }[layout] ?? steps.length;
+  const steps = [receptions, segments, `${schedule}${scheduleAll}`, servers, withOrigins, spend, ranking];
+  const from = { 1: 0, 2: 1, 3: 3, 4: 4, 5: 5, 6: 6 }[layout] ?? steps.length;
   return `${without}${steps.slice(from).join("")}${views}PRAGMA user_version=${schemaVersion}`;
 }

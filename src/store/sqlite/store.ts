@@ -22,7 +22,7 @@ import {
   makeProjector,
   makeSnapshots,
 } from "./derived.ts";
-import { unscrubbed } from "./erase.ts";
+import { erasures, unscrubbed } from "./erase.ts";
 import { makeFeed } from "./feed.ts";
 import { fileSystemClock } from "./file-clock.ts";
 import { makeLogs } from "./log.ts";
@@ -36,6 +36,7 @@ import { makeSegments } from "./segments.ts";
 import { scrub, sweepAndScrub } from "./scrub.ts";
 import { dropUnreferred, putBlob, readBlob } from "./blobs.ts";
 import { schedules } from "./schedule.ts";
+import { rankings } from "./words.ts";
 import { makeWatch } from "./watch.ts";
 import { makeWriter, type SqliteWriter } from "./writer.ts";
 import { withProgress } from "../paging.ts";
@@ -128,6 +129,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     projected: () => look(() => projector.projected()),
     project: (step) => writer.run(() => projector.project(step)),
     search: (text, search) => look(() => projector.search(text, search)),
+    ...rankings(database, writer, { logs, look, erasures: () => erasures(database) }),
     query: (sql, limits) => look(() => query(path, sql, { ...limits, world })),
     clearDerived: () => writer.run(() => clearDerived(connection)),
     sweep: () => look(() => sweepAndScrub(scrubbing)),
@@ -197,7 +199,8 @@ async function keepProgram({ database }: SqliteConnection, writer: SqliteWriter)
 }
 
 function clearDerived({ database }: SqliteConnection): void {
-  for (const table of ["snapshots", "item_rows"]) database.exec(`DELETE FROM ${table}`);
+  const tables = ["snapshots", "item_rows", "log_words", "word_steps", "vectors"];
+  for (const table of tables) database.exec(`DELETE FROM ${table}`);
   database.exec(
     "INSERT INTO search (search) VALUES ('delete-all'); DELETE FROM meta WHERE key = 'projected'",
   );

@@ -1,5 +1,6 @@
 /** Retrieval by words and by meaning, with an embedding model that says what it is told to. */
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import type { EventOf } from "../../../src/core/event.ts";
 import { compactionPromptLine } from "../../../src/core/compaction/plan.ts";
@@ -10,7 +11,7 @@ import type { EmbeddingModelInstance } from "../../../src/model/embedding-model-
 import { openEngine } from "../../../src/index.ts";
 import type { Engine } from "../../../src/runtime/engine/engine.ts";
 import type { Session } from "../../../src/runtime/engine/session.ts";
-import { all } from "../place.ts";
+import { all, newPath } from "../place.ts";
 import { engineWith, scripted } from "../turn/scripted.ts";
 
 interface Scripted {
@@ -101,12 +102,48 @@ test("an item that only means what an input asks for is brought in, and says so"
   for (const { seq } of await all(session.events({ types: ["model.requested"] })))
     assert.equal((await session.context({ atSeq: seq })).matches, true);
 
-  // Vectors are derived: a rebuild forgets them, and they are made again.
+  // Vectors are derived: a rebuild deletes them, and they are made again.
   await engine.rebuild();
   await all(session.ask("What about the pay in autumn?"));
   assert.ok(calls.flat().length > 200);
   await engine.close();
 });
+
+test("a store keeps vectors: another engine embeds nothing again, and an erasure takes them", async () => {
+  const { path, remove } = newPath();
+  try {
+    const inFile: Make = (models, model) =>
+      openEngine({ store: path, durability: "process", models, ...(model && { embeddingModel: model }) });
+    const first = embedding();
+    const { engine, session } = await compacted(first.model, inFile);
+    await all(session.ask("How much more salary do they get?"));
+    assert.equal(first.calls.flat().length, 122);
+    await engine.close();
+
+    const again = embedding();
+    const reopened = await inFile(scripted(["Well."], { windowTokens: 40_000 }).models, again.model);
+    const same = await reopened.session(session.id);
+    await all(same.ask("And how much salary next year?"));
+    // The input alone.
+    assert.equal(again.calls.flat().length, 1);
+    const item = (await same.items()).find(({ key }) => key === "wages-of-bakers");
+    const vectors = (): number => countVectors(path, item?.seq ?? 0);
+    assert.equal(vectors(), 1);
+    await same.erase({ ranges: [[item?.seq ?? 0, item?.seq ?? 0]] });
+    assert.equal(vectors(), 0);
+    await reopened.close();
+  } finally {
+    remove();
+  }
+});
+
+/** Of one record. */
+function countVectors(path: string, seq: number): number {
+  const database = new DatabaseSync(path, { readOnly: true });
+  const row = database.prepare("SELECT count(*) AS count FROM vectors WHERE seq = ?").get(seq);
+  database.close();
+  return Number(row?.["count"]);
+}
 
 for (const failing of ["throws", "odd"] as const) {
   test(`with a provider that is down (${failing}) words answer, and the event says so`, async () => {

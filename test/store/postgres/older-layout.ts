@@ -22,6 +22,7 @@ export async function toLayout3(sql: Sql, role: string): Promise<void> {
     SELECT skein.wall();
     CREATE OR REPLACE ${admit}
     GRANT SELECT, INSERT, UPDATE, DELETE ON skein.blobs, skein.texts TO "${role}";
+    DROP TABLE skein.word_steps, skein.log_words, skein.vectors;
     DROP VIEW skein_views.costs;
     DROP INDEX skein.events_calls;
     ALTER TABLE skein.schedule DROP COLUMN unconfirmed, DROP COLUMN unpriced;

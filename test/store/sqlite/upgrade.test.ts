@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import type { SessionId } from "../../../src/core/ids.ts";
+import { indexWords } from "../../../src/runtime/read/log-words.ts";
 import { Engine } from "../../../src/runtime/engine/engine.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
 import { sqliteStore } from "../../../src/store/sqlite/store.ts";
@@ -38,7 +39,7 @@ test("a store of layout 1 keeps its records, gets the new tables and takes in a 
     const open = () => sqliteStore({ path, world, workspace, durability: "process" });
     const [store, other] = await Promise.all([open(), open()]);
     await other.close();
-    assert.deepEqual(rowsOf(path, "PRAGMA user_version"), [{ user_version: 6 }]);
+    assert.deepEqual(rowsOf(path, "PRAGMA user_version"), [{ user_version: 7 }]);
     assert.deepEqual(rowsOf(path, records), before);
     await using engine = new Engine({ store, world });
     await engine.import(inPieces(golden("bundle-1/family.skein")));
@@ -69,11 +70,18 @@ test("a store of any older layout keeps its records, which can be packed", async
       writeFileSync(path, gunzipSync(golden(`${version}/store.skein.gz`)));
       assert.deepEqual(rowsOf(path, "PRAGMA user_version"), [{ user_version: layout }]);
       const store = await sqliteStore({ path, world: realWorld(), workspace, durability: "process" });
-      assert.deepEqual(rowsOf(path, "PRAGMA user_version"), [{ user_version: 6 }]);
+      assert.deepEqual(rowsOf(path, "PRAGMA user_version"), [{ user_version: 7 }]);
       await using engine = new Engine({ store, world: realWorld() });
       const found = await engine.verify();
       for (const { session } of (await engine.sessions()).rows)
         assert.ok((await engine.lineage(session)).nodes.some((node) => node.session === session));
+      // Words are added when they are first needed, also of packed records.
+      for (const log of (await store.logs(null, 1_000)).rows) {
+        const whole = { session: log, toSeq: Number.MAX_SAFE_INTEGER };
+        assert.ok((await store.wordGaps(log, 1_000)).gaps.length > 0);
+        assert.ok(await indexWords(store, whole, { records: Infinity }));
+        assert.deepEqual((await store.wordGaps(log, 1_000)).gaps, []);
+      }
       const before = await store.feed(null, 1_000);
       assert.equal((await store.stats()).segments > 0, layout >= 3);
       const ask = { limit: 10_000, bytesMax: 1_000_000, timeoutMs: 30_000 };
@@ -121,6 +129,7 @@ test("a store of layout 4 finds successors that were opened before, packed or no
       path,
       "UPDATE records SET body = '{' WHERE seq = 1 AND log = (SELECT max(log) FROM records WHERE seq = 1)",
     );
+    for (const name of ["word_steps", "log_words", "vectors"]) rowsOf(path, `DROP TABLE ${name}`);
     rowsOf(path, "PRAGMA user_version = 4");
     const store = await open();
     await using _ = new Engine({ store, world: realWorld() });

@@ -9,11 +9,22 @@ import { arrayOf, shownText } from "../connection/array-literal.ts";
 import { unsynced } from "../connection/settings.ts";
 import { projectionPosition, withoutErasures } from "../../feed-position.ts";
 import { beginning, placeText } from "../log/feed-position.ts";
+import { makeRanking } from "./ranking.ts";
 import { queryText, wordsText } from "./search-words.ts";
 
 type DerivedPart = Pick<
   Store,
-  "putSnapshot" | "snapshot" | "projected" | "project" | "search" | "clearDerived"
+  | "putSnapshot"
+  | "snapshot"
+  | "projected"
+  | "project"
+  | "search"
+  | "wordGaps"
+  | "addWords"
+  | "rank"
+  | "vectors"
+  | "putVectors"
+  | "clearDerived"
 >;
 
 /**
@@ -21,6 +32,7 @@ type DerivedPart = Pick<
  * latest on.
  */
 const sample = { few: 5, of: 500 } as const;
+const cleared = ["snapshots", "texts", "item_rows", "word_steps", "log_words", "vectors"] as const;
 /** Rows deleted in one step. */
 const clearMax = 2_000;
 /** The pause between steps, for other work. */
@@ -30,7 +42,7 @@ export function makeDerived(driver: Driver): DerivedPart {
   const { database, tenant, world } = driver;
 
   /** In small steps, because a long transaction blocks the feed. */
-  async function clear(table: "snapshots" | "texts" | "item_rows"): Promise<void> {
+  async function clear(table: (typeof cleared)[number]): Promise<void> {
     for (;;) {
       const { count } = await database.run(clearSome(table), [tenant]);
       if (count < clearMax) return;
@@ -72,15 +84,17 @@ export function makeDerived(driver: Driver): DerivedPart {
         : database.run<HitRow>(searchOneSql, [tenant, query, most, session]));
       return rows.map(({ session: found, seq }) => ({ session: found, seq }));
     },
+    ...makeRanking(driver),
     /** Projections written meanwhile are undone at the end with the rest. */
     async clearDerived() {
       await database.run(forgetStandSql, [tenant]);
-      for (const table of ["snapshots", "texts", "item_rows"] as const) await clear(table);
+      for (const table of cleared) await clear(table);
       await database.transaction(
         async (statement) => {
           await statement(lockStandSql, [tenant]);
-          await statement("DELETE FROM skein.texts WHERE tenant = $1", [tenant]);
-          await statement("DELETE FROM skein.item_rows WHERE tenant = $1", [tenant]);
+          for (const table of cleared)
+            if (table !== "snapshots")
+              await statement(`DELETE FROM skein.${table} WHERE tenant = $1`, [tenant]);
           await statement(forgetStandSql, [tenant]);
         },
         { twice: true },

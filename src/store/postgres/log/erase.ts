@@ -11,6 +11,7 @@ import { loseUnreferred } from "../blob.ts";
 import type { Statement } from "../connection/connection.ts";
 import { state } from "../../sql/log-state.ts";
 import { arrayOf } from "../connection/array-literal.ts";
+import { dropVectors, dropWordSteps } from "../derived/ranking.ts";
 
 type Ranges = NonNullable<Part["erase"]>;
 
@@ -177,8 +178,10 @@ async function forget(statement: Statement, tenant: number, hits: readonly Hit[]
   const where = [tenant, arrayOf(hits.map(({ log }) => log)), arrayOf(hits.map(({ seq }) => seq))];
   const byLog = [...Map.groupBy(hits, ({ log }) => log)].toSorted(([a], [b]) => a - b);
   const sums = byLog.map(([, list]) => list.reduce((sum, { bytes }) => sum + bytes, 0));
-  const [, refs] = await Promise.all([
+  const [, , , refs] = await Promise.all([
     statement(forgetTexts, where),
+    statement(dropWordSteps, where),
+    statement(dropVectors, where),
     statement<{ blob: number }>(dropRefs, where),
     statement(countBytes, [tenant, arrayOf(byLog.map(([log]) => log)), arrayOf(sums)]),
   ]);

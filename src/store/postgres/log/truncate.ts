@@ -7,6 +7,7 @@ import { loseUnreferred } from "../blob.ts";
 import type { SqlRow, Statement } from "../connection/connection.ts";
 import { lockRecords } from "./erase.ts";
 import { arrayOf } from "../connection/array-literal.ts";
+import { dropWordStepsAbove } from "../derived/ranking.ts";
 
 /** Records deleted in one transaction; a few milliseconds. */
 const rowsAtOnce = 500;
@@ -72,6 +73,8 @@ export async function cutSome(
     statement(deleteRows, where),
     statement<{ blob: number }>(dropRefs, where),
     statement(deleteAbove("texts"), where),
+    statement(dropWordStepsAbove, where),
+    statement(deleteAbove("vectors"), where),
     statement(deleteAbove("snapshots"), where),
     statement(deletePlaces, where),
     statement(shortenPlaces, where),
@@ -102,7 +105,7 @@ const dropRefs = `
 DELETE FROM skein.blob_refs r USING ${given}
 WHERE r.tenant = $1 AND r.log = g.log AND r.seq > g.seq RETURNING r.blob`;
 
-const deleteAbove = (table: "texts" | "snapshots"): string =>
+const deleteAbove = (table: "texts" | "snapshots" | "vectors"): string =>
   `DELETE FROM skein.${table} t USING ${given} WHERE t.tenant = $1 AND t.log = g.log AND t.seq > g.seq`;
 
 const deletePlaces = `

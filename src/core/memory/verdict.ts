@@ -27,18 +27,28 @@ export function relevantHits(
     score >= best * least.best && score >= telling * least.telling;
   const isAbout = (hit: RelevanceHit): boolean => {
     if (hit.words.length > 1) return reaches(hit, several);
-    if (hit.begins) return reaches(hit, subject);
+    if (isSubject(relevance, hit, best)) return true;
     return isIdentifier(hit.words[0] ?? "") || (hit.inKey && hit.isTopic && reaches(hit, topic));
   };
-  const chosen: RelevanceHit[] = [];
+  return withoutNearMisses(relevance, hits.filter(isAbout));
+}
+
+/** A single shared word that the key begins with. */
+export const isSubject = (relevance: Relevance, { begins, score }: RelevanceHit, best: number): boolean =>
+  begins && score >= best * subject.best && score >= relevance.telling * subject.telling;
+
+/** The best first: without those that look like a better one and share fewer words. */
+export function withoutNearMisses<Hit extends WordHit>(relevance: Relevance, hits: readonly Hit[]): Hit[] {
+  const chosen: Hit[] = [];
   for (const hit of hits)
-    if (isAbout(hit) && !chosen.slice(0, comparedMax).some((one) => isNearMiss(relevance, hit, one)))
-      chosen.push(hit);
+    if (!chosen.slice(0, comparedMax).some((one) => isNearMiss(relevance, hit, one))) chosen.push(hit);
   return chosen;
 }
 
+type WordHit = Pick<RelevanceHit, "id" | "words">;
+
 /** It shares fewer words than the other, and none besides. */
-function isNearMiss(relevance: Relevance, hit: RelevanceHit, other: RelevanceHit): boolean {
+function isNearMiss(relevance: Relevance, hit: WordHit, other: WordHit): boolean {
   if (hit.words.length >= other.words.length) return false;
   const words = new Set(other.words);
   return hit.words.every((word) => words.has(word)) && relevance.likeness(hit.id, other.id) >= likenessMin;

@@ -1,7 +1,8 @@
 /**
  * The words of a text as memory compares them: without case and accents, split at `camelCase` and
  * `kebab-case`, stemmed, without stop words. Scripts without spaces between words are split into pairs of
- * characters.
+ * characters. Stores index the words of logs in this form: after a change of it, older records are found by
+ * their old words until `skein rebuild`.
  */
 import { makeCache } from "../cache.ts";
 
@@ -18,7 +19,7 @@ const empty = new Set(
     "why will with within without would yes yet you your yours add adding change changes check " +
     "create creating fix fixing go goes implement improve look make makes making new put run set " +
     "start stop take task tasks thing things try update updating work working write writing first " +
-    "next last sure always never still way day today"
+    "next last sure always never still way day today come comes coming came"
   ).split(" "),
 );
 

@@ -3,6 +3,7 @@
  * verdict. One shared word is not relevance, unless it is nearly all of the query, or an identifier.
  */
 import { Relevance } from "../memory/relevance.ts";
+import { isSubject, withoutNearMisses } from "../memory/verdict.ts";
 
 /** A text to rank: an item, a section, a turn, an entry of memory. */
 export interface Candidate {
@@ -49,20 +50,39 @@ export function rankIn(
   index: Relevance,
   query: string,
   may: (id: string) => boolean = () => true,
-  { relevantOnly = false }: { readonly relevantOnly?: boolean } = {},
+  { relevantOnly = false, isMemory = false }: RankOptions = {},
 ): readonly Ranked[] {
   const full = index.full(query, fullWordsMax);
   if (full === 0) return [];
   const hits = index.about(query, may, relevantOnly ? bestShare : 0);
   const best = hits.reduce((most, { score }) => Math.max(most, score), 0);
-  return hits
+  const ranked = hits
     .toSorted((a, b) => b.score - a.score || index.placeOf(a.id) - index.placeOf(b.id))
-    .map(({ id, score, words, inKey }): Ranked => {
+    .map((hit): Ranked => {
+      const { id, score, words, inKey } = hit;
       const share = Math.min(1, score / full);
       const oneMin = inKey ? oneWordMin.inTitle : oneWordMin.elsewhere;
       const isAbout = words.length > 1 ? share >= scoreMin : share >= oneMin || isTelling(words[0] ?? "");
-      return { id, score: share, words, isRelevant: isAbout && score >= best * bestShare };
+      const isRelevant = isAbout && score >= best * bestShare;
+      return { id, score: share, words, isRelevant: isRelevant || (isMemory && isSubject(index, hit, best)) };
     });
+  if (!isMemory) return ranked;
+  const left = new Set(
+    withoutNearMisses(
+      index,
+      ranked.filter(({ isRelevant }) => isRelevant),
+    ),
+  );
+  return ranked.map((one) => (left.has(one) ? one : { ...one, isRelevant: false }));
+}
+
+interface RankOptions {
+  readonly relevantOnly?: boolean;
+  /**
+   * By the rules of what a new session carries: one shared word counts that the key begins with, and of
+   * entries that look alike those that share fewer words do not.
+   */
+  readonly isMemory?: boolean;
 }
 
 /** An identifier: letters and digits together, or a number longer than a year. */

@@ -53,7 +53,10 @@ export async function relevantMemory(
     const entry = memory.get(id);
     return entry !== undefined && mayCarry(entry);
   };
-  const byWords = rankIn(relevance.among(corpusMin), query, may, { relevantOnly: !isHybrid });
+  const byWords = rankIn(relevance.among(corpusMin), query, may, {
+    relevantOnly: !isHybrid,
+    isMemory: true,
+  });
   const valueOf = async (id: string, entry: MemoryRef): Promise<unknown> => {
     if (values.has(id)) return values.get(id);
     const { value, erased } = await readEntry(deps, entry);

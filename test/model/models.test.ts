@@ -216,7 +216,8 @@ describe("what is known of a model", () => {
       models: { "openai/gpt-4.1": { windowTokens: 10_000, price }, "openai/gpt-99": { price: null } },
     };
     const { facts } = await models(env, config).model("openai/gpt-4.1");
-    const { effective } = catalogue;
+    // The file's own, since the configuration names none.
+    const { effective } = catalogue.models["openai/gpt-4.1"];
     assert.deepEqual(facts, {
       windowTokens: 10_000,
       effective,
@@ -265,6 +266,11 @@ describe("what is known of a model", () => {
       const reading = readZone({ tokens: 120_000, windowTokens, turns: 40, ageMs: 3 * 3_600_000 }, zones);
       assert.notEqual(reading.zone, "smart", name);
     }
+    const published = models()
+      .list()
+      .find(({ name }) => name === "openai/gpt-4.1");
+    assert.equal(published?.facts.effective?.tokens, 16_000);
+    assert.match(published.facts.effective.source, /^NoLiMa .* read \d{4}-\d\d-\d\d/);
     const own = { name: "a", instructions: "Work.", zones: { strained: { tokens: 50_000 } } };
     assert.equal(agentRules(own, 6_000).zones.strained.tokens, 50_000);
     assert.equal(agentRules(null, 6_000).zones.strained.tokens, 6_000);

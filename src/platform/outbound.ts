@@ -4,7 +4,7 @@
  * limited.
  */
 import { lookup as lookUp } from "node:dns/promises";
-import { request as requestPlain, type RequestOptions } from "node:http";
+import { request as requestPlain, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as requestSecure } from "node:https";
 import { BlockList, isIP } from "node:net";
 import { SkeinError } from "../core/error.ts";
@@ -30,6 +30,8 @@ export interface ResolvedAddress {
 export interface PostResult {
   readonly status: number;
   readonly ms: number;
+  /** The body, if it was asked for and is no longer than `readMax`. */
+  readonly body?: Buffer;
 }
 
 /** Validates a URL that may be logged. Never repeats its input. */
@@ -50,10 +52,13 @@ export async function post(
     body,
     headers,
     signal,
+    readMax = 0,
   }: {
     readonly body: string;
     readonly headers: Readonly<Record<string, string>>;
     readonly signal?: AbortSignal;
+    /** Reads a body of at most so many bytes. By default it is not read. */
+    readonly readMax?: number;
   },
 ): Promise<PostResult> {
   const { world } = outbound;
@@ -68,8 +73,8 @@ export async function post(
   void world.sleep(limit.hookMs, done.signal).then(stop);
   try {
     const address = await Promise.race([addressFor(outbound, url.hostname), rejectOn(late.signal)]);
-    const status = await send(url, address, { body, headers, signal: late.signal });
-    return { status, ms: clock() - startedMs };
+    const sent = await send(url, address, { body, headers, readMax, signal: late.signal });
+    return { ...sent, ms: clock() - startedMs };
   } catch (error) {
     if (error instanceof SkeinError) throw error;
     const why = late.signal.aborted ? `nothing came back in ${limit.hookMs} ms` : (error as Error).message;
@@ -110,10 +115,11 @@ function send(
   given: {
     readonly body: string;
     readonly headers: Readonly<Record<string, string>>;
+    readonly readMax: number;
     readonly signal: AbortSignal;
   },
-): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
+): Promise<Pick<PostResult, "status" | "body">> {
+  const { promise, resolve, reject } = Promise.withResolvers<Pick<PostResult, "status" | "body">>();
   const options: RequestOptions = {
     method: "POST",
     headers: { ...given.headers, "content-length": Buffer.byteLength(given.body) },
@@ -125,13 +131,34 @@ function send(
       all === true ? found(null, [{ address, family }]) : found(null, address, family),
   };
   const call = (url.protocol === "https:" ? requestSecure : requestPlain)(url, options, (response) => {
-    resolve(response.statusCode ?? 0);
+    const status = response.statusCode ?? 0;
+    if (given.readMax > 0) return readUpTo(response, given.readMax, (body) => resolve({ status, ...body }));
+    resolve({ status });
     // The body is not read.
     response.destroy();
   });
   call.on("error", reject);
   call.end(given.body);
   return promise;
+}
+
+/** A body that breaks off, or is too long, counts as none: the status has arrived. */
+function readUpTo(
+  response: IncomingMessage,
+  most: number,
+  done: (read: { readonly body?: Buffer }) => void,
+): void {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  response.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes <= most) chunks.push(chunk);
+    else response.destroy();
+  });
+  // What was buffered still arrives after `destroy`.
+  response.on("end", () => done(bytes > most ? {} : { body: Buffer.concat(chunks) }));
+  response.on("close", () => done({}));
+  response.on("error", () => done({}));
 }
 
 /** Separate, because a list would take an IPv4 address for the IPv6 address that wraps it. */

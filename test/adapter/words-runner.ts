@@ -1,6 +1,10 @@
-/** A server with all mounts and a worker, whose model speaks slowly, to be killed. Tells URL and token. */
+/**
+ * A server with all mounts and a worker, whose model speaks slowly, to be killed. Tells URL and token. With
+ * SKEIN_TEST_PUSH it calls URLs that clients name.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
-import { mounts } from "../../src/cli/open/mounts.ts";
+import { makeMountList } from "../../src/cli/open/mounts.ts";
+import { makePushCalls } from "../../src/adapter/push-calls.ts";
 import { openEngine } from "../../src/index.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { makeAuthorizer } from "../../src/server/auth/authorize.ts";
@@ -16,6 +20,9 @@ const { models } = wordByWord(words, () => sleep(Number(wordMs)));
 const engine = await openEngine({ store, models });
 const { token } = await openLocalToken(engine, { world, path: `${store}.token` });
 await engine.work({ concurrency: 1 });
+const secret = process.env["SKEIN_TEST_PUSH"];
+const mounts = makeMountList(secret === undefined ? null : makePushCalls({ secret, allowPrivate: true }));
+for (const { follow } of mounts) await follow?.(engine, (error) => console.error(error));
 const rate = { perSecond: 1e9, burst: 1e9 };
 const server = await serve({
   world,

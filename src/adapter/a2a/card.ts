@@ -9,6 +9,7 @@ interface CardPlace {
   /** The server's URL. */
   readonly url: string;
   readonly agent: string | null;
+  readonly pushes: boolean;
 }
 
 interface Skill {
@@ -28,19 +29,23 @@ const wholeSkill: Skill = {
 };
 
 /** What anyone may know: it names nothing of the workspace. */
-export const publicCard = (url: string): object =>
-  cardOf({ url, agent: null }, { name: "Skein", description: wholeSkill.description, skills: [wholeSkill] });
+export const publicCard = (url: string, pushes: boolean): object =>
+  cardOf(
+    { url, agent: null, pushes },
+    { name: "Skein", description: wholeSkill.description, skills: [wholeSkill] },
+  );
 
 /** The card for those with a token: of one agent, or of the workspace with its agents as skills. */
-export async function extendedCard(engine: Engine, { url, agent }: CardPlace): Promise<object> {
+export async function extendedCard(engine: Engine, place: CardPlace): Promise<object> {
+  const { agent } = place;
   if (agent === null) {
     const agents = (await engine.agents()).map(({ name, description }) => skillOf(name, description));
     const skills = [wholeSkill, ...agents];
-    return cardOf({ url, agent }, { name: "Skein", description: wholeSkill.description, skills });
+    return cardOf(place, { name: "Skein", description: wholeSkill.description, skills });
   }
   const { name, definition } = await findAgent(engine, agent);
   const skill = skillOf(name, definition.description);
-  return cardOf({ url, agent }, { name, description: skill.description, skills: [skill] });
+  return cardOf(place, { name, description: skill.description, skills: [skill] });
 }
 
 /** The agent that a request names as its tenant. */
@@ -60,7 +65,7 @@ function skillOf(name: string, description: string | null | undefined): Skill {
 }
 
 function cardOf(
-  { url, agent }: CardPlace,
+  { url, agent, pushes }: CardPlace,
   about: { readonly name: string; readonly description: string; readonly skills: readonly Skill[] },
 ): object {
   const tenant = agent === null ? {} : { tenant: agent };
@@ -72,7 +77,7 @@ function cardOf(
       { ...place, protocolBinding: "JSONRPC" },
       { ...place, protocolBinding: "HTTP+JSON" },
     ],
-    capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: true },
+    capabilities: { streaming: true, pushNotifications: pushes, extendedAgentCard: true },
     securitySchemes: {
       bearer: { httpAuthSecurityScheme: { scheme: "Bearer", description: "A token of skein tokens add" } },
     },

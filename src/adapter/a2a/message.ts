@@ -19,6 +19,8 @@ export interface SendRequest {
   readonly tenant: string | null;
   readonly historyLength: number | undefined;
   readonly returnsAtOnce: boolean;
+  /** Where the task is to be pushed to. */
+  readonly push: Fields | null;
 }
 
 /** An answer to a call that waits: an approval, or its result. */
@@ -39,8 +41,6 @@ export function readSendRequest(params: unknown): SendRequest {
   const { message, configuration, tenant } = fieldsOf(params);
   const given = fieldsOf(message);
   const settings = fieldsOf(configuration);
-  if (settings["taskPushNotificationConfig"] !== undefined && settings["taskPushNotificationConfig"] !== null)
-    throw new A2aError("PUSH_NOTIFICATION_NOT_SUPPORTED", "push notifications are not supported");
   const { messageId: id, role, parts } = given;
   if (typeof id !== "string" || id === "" || id.length > 1_000)
     throw invalid("message.messageId: expected a text of 1 to 1,000 characters");
@@ -57,6 +57,7 @@ export function readSendRequest(params: unknown): SendRequest {
     tenant: textOf("tenant", tenant) ?? null,
     historyLength: lengthOf(settings["historyLength"]),
     returnsAtOnce: settings["returnImmediately"] === true,
+    push: settings["taskPushNotificationConfig"] ? fieldsOf(settings["taskPushNotificationConfig"]) : null,
   };
 }
 

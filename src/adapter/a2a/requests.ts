@@ -7,9 +7,11 @@ import type { MountRequest } from "../../server/http/mount.ts";
 import { ProblemError } from "../../server/http/problem.ts";
 import { extendedCard, publicCard } from "./card.ts";
 import { A2aError, errorForms, invalid, type ErrorForms } from "./errors.ts";
-import { taskPlace } from "./ids.ts";
+import { taskId, taskPlace } from "./ids.ts";
 import { fieldsOf, lengthOf, readSendRequest, textOf, type Fields } from "./message.ts";
 import type { StreamResponse } from "./project.ts";
+import type { PushCalls } from "../push-calls.ts";
+import { deletePush, getPush, listPush, readPushConfig, setPush } from "./push-config.ts";
 import { takeMessage } from "./send.ts";
 import { cancelTask, findTask, followTask, keepAlive, listTasks, readTask } from "./tasks.ts";
 
@@ -24,27 +26,33 @@ interface Call {
   readonly given: MountRequest;
   readonly caller: Caller;
   readonly params: Fields;
+  /** Null: no push notifications. */
+  readonly push: PushCalls | null;
 }
 
 const httpType = { "content-type": "application/a2a+json" };
 
 /** The card at `/.well-known/agent-card.json`, for anyone. */
-export async function answerPublicCard(given: MountRequest): Promise<void> {
-  const { method = "GET" } = given.request;
-  if (given.path !== "/" || (method !== "GET" && method !== "HEAD"))
-    throw new ProblemError(makeProblem("no-route", "no such route", { hint: "GET the agent card" }));
-  given.send(200, publicCard(given.url));
-}
+export const makePublicCard =
+  (pushes: boolean) =>
+  async (given: MountRequest): Promise<void> => {
+    const { method = "GET" } = given.request;
+    if (given.path !== "/" || (method !== "GET" && method !== "HEAD"))
+      throw new ProblemError(makeProblem("no-route", "no such route", { hint: "GET the agent card" }));
+    given.send(200, publicCard(given.url, pushes));
+  };
 
-/** Answers one request of the client. */
-export async function answerA2a(given: MountRequest): Promise<void> {
+/** Answers requests of clients. */
+export const makeA2aHandler = (push: PushCalls | null) => (given: MountRequest) => answerA2a(given, push);
+
+async function answerA2a(given: MountRequest, push: PushCalls | null): Promise<void> {
   const segments = given.path.split("/").slice(1).filter(Boolean).map(decoded);
   const { method = "GET" } = given.request;
   if (segments.some((one) => one === null)) return sendHttpError(given, invalid("the path is not valid"));
   const path = segments.join("/");
-  if (method === "POST" && segments.length <= 1 && !path.includes(":")) return answerRpc(given, path);
+  if (method === "POST" && segments.length <= 1 && !path.includes(":")) return answerRpc(given, path, push);
   try {
-    await answerHttp(given, path, method);
+    await answerHttp(given, { path, method, push });
   } catch (error) {
     sendHttpError(given, error);
   }
@@ -72,35 +80,52 @@ const routes: readonly [method: string, path: RegExp, name: string][] = [
   ["GET", /^\.well-known\/agent-card\.json$/, "GetExtendedAgentCard"],
   ["POST", /^tasks\/([^/:]+)\/pushNotificationConfigs$/, "CreateTaskPushNotificationConfig"],
   ["GET", /^tasks\/([^/:]+)\/pushNotificationConfigs$/, "ListTaskPushNotificationConfigs"],
-  ["GET", /^tasks\/([^/:]+)\/pushNotificationConfigs\/[^/]+$/, "GetTaskPushNotificationConfig"],
-  ["DELETE", /^tasks\/([^/:]+)\/pushNotificationConfigs\/[^/]+$/, "DeleteTaskPushNotificationConfig"],
+  ["GET", /^tasks\/([^/:]+)\/pushNotificationConfigs\/([^/]+)$/, "GetTaskPushNotificationConfig"],
+  ["DELETE", /^tasks\/([^/:]+)\/pushNotificationConfigs\/([^/]+)$/, "DeleteTaskPushNotificationConfig"],
 ];
 
+interface Route {
+  readonly name: string;
+  readonly tenant: string | null;
+  readonly id: string;
+  /** The id of a push notification. */
+  readonly config: string;
+}
+
 /** The method of a path, which may begin with a tenant. */
-function routeOf(path: string, method: string): { name: string; tenant: string | null; id: string } | null {
+function routeOf(path: string, method: string): Route | null {
   const [first = "", ...rest] = path.split("/");
   for (const [tenant, one] of [[null, path] as const, [first, rest.join("/")] as const])
     for (const [verb, pattern, name] of routes) {
       const found = verb === method ? pattern.exec(one) : null;
-      if (found !== null) return { name, tenant, id: found[1] ?? "" };
+      if (found !== null) return { name, tenant, id: found[1] ?? "", config: found[2] ?? "" };
     }
   return null;
 }
 
-async function answerHttp(given: MountRequest, path: string, method: string): Promise<void> {
+interface HttpCall {
+  readonly path: string;
+  readonly method: string;
+  readonly push: PushCalls | null;
+}
+
+async function answerHttp(given: MountRequest, { path, method, push }: HttpCall): Promise<void> {
   const route = routeOf(path, method);
   if (route === null) {
     const hint = "see /.well-known/agent-card.json for the bindings";
     throw new ProblemError(makeProblem("no-route", "no such route", { hint }));
   }
-  const { name, tenant, id } = route;
+  const { name, tenant, id, config } = route;
   const session = taskPlace(id)?.session;
   const caller = await given.authorize({ scope: "read", ...(session === undefined ? {} : { session }) });
   // A card is read to learn the version.
   if (name !== "GetExtendedAgentCard") checkVersion(given);
-  const body = name.startsWith("Send") ? fieldsOf(await readJson(given)) : Object.fromEntries(given.query);
-  const params = { ...body, ...(tenant === null ? {} : { tenant }), ...(id === "" ? {} : { id }) };
-  const answer = await methods[name]?.({ given, caller, params });
+  const hasBody = name.startsWith("Send") || name.startsWith("Create");
+  const body = hasBody ? fieldsOf(await readJson(given)) : Object.fromEntries(given.query);
+  // Of a task's push notifications, `id` is the one that is meant.
+  const ofTask = name.includes("Push") ? { taskId: id, ...(config === "" ? {} : { id: config }) } : { id };
+  const params = { ...body, ...(tenant === null ? {} : { tenant }), ...(id === "" ? {} : ofTask) };
+  const answer = await methods[name]?.({ given, caller, params, push });
   if (answer === undefined) throw new ProblemError(makeProblem("no-route", "no such route"));
   if ("result" in answer) return given.send(200, answer.result, httpType);
   await stream(given, caller, answer.stream, {
@@ -121,7 +146,7 @@ const headersOf = (given: MountRequest, error: unknown): Readonly<Record<string,
 
 // --- JSON-RPC
 
-async function answerRpc(given: MountRequest, agent: string): Promise<void> {
+async function answerRpc(given: MountRequest, agent: string, push: PushCalls | null): Promise<void> {
   let id: unknown = null;
   try {
     const caller = await given.authorize({ scope: "read" });
@@ -136,7 +161,7 @@ async function answerRpc(given: MountRequest, agent: string): Promise<void> {
     if (typeof params !== "object" || params === null || Array.isArray(params))
       throw invalid("params: expected an object");
     const tenant = agent === "" ? {} : { tenant: agent };
-    const answer = await handler({ given, caller, params: { ...fieldsOf(params), ...tenant } });
+    const answer = await handler({ given, caller, params: { ...fieldsOf(params), ...tenant }, push });
     if ("result" in answer) return sendRpc(given, id, { result: answer.result });
     await stream(given, caller, answer.stream, {
       frame: (result) => `data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`,
@@ -199,9 +224,11 @@ const need =
     throw new ProblemError(makeProblem("forbidden", `${what} needs a token with the scope ${scope}`));
   };
 
-const noPush = async (): Promise<Answer> => {
-  throw new A2aError("PUSH_NOTIFICATION_NOT_SUPPORTED", "push notifications are not supported: use webhooks");
-};
+function pushOf({ push }: Call): PushCalls {
+  if (push !== null) return push;
+  const message = "push notifications are not supported: the server was started without --push-secret";
+  throw new A2aError("PUSH_NOTIFICATION_NOT_SUPPORTED", message);
+}
 
 const methods: Readonly<Record<string, (call: Call) => Promise<Answer>>> = {
   SendMessage: async (call) => {
@@ -239,14 +266,30 @@ const methods: Readonly<Record<string, (call: Call) => Promise<Answer>>> = {
     if (isOver) throw new A2aError("UNSUPPORTED_OPERATION", `${id}: the task is over: get it instead`);
     return { stream: (signal) => followTask(engine, placed, { signal, endsAtWait: false }) };
   },
-  GetExtendedAgentCard: async ({ given, caller: { engine }, params }) => {
+  GetExtendedAgentCard: async ({ given, caller: { engine }, params, push }) => {
     const agent = textOf("tenant", params["tenant"]) ?? null;
-    return { result: await extendedCard(engine, { url: given.url, agent }) };
+    return { result: await extendedCard(engine, { url: given.url, agent, pushes: push !== null }) };
   },
-  CreateTaskPushNotificationConfig: noPush,
-  GetTaskPushNotificationConfig: noPush,
-  ListTaskPushNotificationConfigs: noPush,
-  DeleteTaskPushNotificationConfig: noPush,
+  CreateTaskPushNotificationConfig: async (call) => {
+    const push = pushOf(call);
+    const { engine } = call.caller;
+    need(call.caller)("write", "a push notification");
+    const config = readPushConfig(call.params, push);
+    const placed = await findTask(engine, config.taskId);
+    const { session } = placed;
+    await readTask(placed);
+    return { result: await setPush(engine, push, { session, config, fromSeq: (await session.head()).seq }) };
+  },
+  GetTaskPushNotificationConfig: async (call) => ({ result: await getPush(call.caller.engine, call.params) }),
+  ListTaskPushNotificationConfigs: async (call) => {
+    const { engine } = call.caller;
+    return { result: { configs: await listPush(engine, call.params), nextPageToken: "" } };
+  },
+  DeleteTaskPushNotificationConfig: async (call) => {
+    need(call.caller)("write", "a push notification");
+    await deletePush(call.caller.engine, call.params);
+    return { result: {} };
+  },
 };
 
 function idIn(params: Fields): string {
@@ -255,15 +298,25 @@ function idIn(params: Fields): string {
   throw invalid("id: expected the id of a task");
 }
 
-async function send({ caller, params }: Call) {
+async function send(call: Call) {
+  const { caller, params } = call;
   const needs = need(caller);
   needs("write", "a message");
   const engine = internalsOf(caller.engine).forRequest({ need: needs });
   const request = readSendRequest(params);
+  const config = request.push === null ? null : readPushConfig(request.push, pushOf(call));
   const sent = await takeMessage(engine, request, {
     approve: () => needs("operate", "allowing a call"),
     settle: () => needs("settle", "the result of a tool"),
   });
+  if (config !== null) {
+    const { session, inputSeq } = sent.placed;
+    // A repeated message sets it once.
+    const id = config.id === "" ? `message_${inputSeq}` : config.id;
+    const own = { ...config, taskId: taskId(session.id, inputSeq), id };
+    const push = { session, config: own, fromSeq: inputSeq };
+    await setPush(engine, pushOf(call), push);
+  }
   return { engine, sent, request };
 }
 

@@ -17,7 +17,7 @@ import {
 } from "./named-headers.ts";
 import { headNamed, readNamed, type ReadLimits } from "./named-read.ts";
 import { isSame, judgeProducer, type Producer, type StreamFork, type StreamSettings } from "./named-state.ts";
-import { NamedStreams, type NamedStream, type StreamAppend } from "./named-streams.ts";
+import type { NamedStream, NamedStreams, StreamAppend } from "./named-streams.ts";
 import { reply } from "./reply.ts";
 
 const bodyBytesMax = 16 * 1_048_576;
@@ -25,13 +25,11 @@ const bodyBytesMax = 16 * 1_048_576;
 type Headers = Readonly<Record<string, string>>;
 
 /** Answers a request whose path begins with `/v1/stream/`. */
-export function makeNamedHandler(limits: ReadLimits) {
-  const streams = new NamedStreams();
+export function makeNamedHandler(limits: ReadLimits, streams: NamedStreams) {
   return async (given: MountRequest): Promise<void> => {
     const name = decodeName(given.path.slice("/v1/stream/".length));
     // Reserved by the protocol: a stream of that name would hide what a client asks for.
-    if (/^__ds(\/|$)/.test(name))
-      throw new StreamError(501, "__ds: subscriptions are not served: use webhooks or triggers");
+    if (/^__ds(\/|$)/.test(name)) throw new StreamError(404, "__ds: reserved by the protocol");
     const { method = "GET" } = given.request;
     if (method === "GET" || method === "HEAD") {
       const caller = await given.authorize({ scope: "read" });

@@ -24,6 +24,7 @@ import {
 
 const nameLabel = "durable-streams.stream";
 const sourceLabel = "durable-streams.source";
+const kindLabels = { "durable-streams.kind": "stream" };
 const digestOf = (name: string): string => hash("sha256", name, "hex");
 const types: readonly string[] = Object.values(recordTypes);
 
@@ -47,6 +48,8 @@ type Store = ReturnType<typeof internalsOf>["store"];
 /** What one store's streams were when last looked at. It is only ever behind. */
 interface KnownStream {
   readonly states: Map<string, { readonly state: StreamState; readonly forkedSeq: number }>;
+  /** By session. */
+  readonly names: Map<string, string>;
   /** Reads that are not in the log. */
   readonly reads: Map<string, number>;
   /** By session: the appends of this process wait for each other. */
@@ -54,6 +57,7 @@ interface KnownStream {
 }
 
 const knownMax = 1_000;
+const namesMax = 100_000;
 const chunkBytes = 1_048_576;
 
 /** Named streams of all stores of a server. */
@@ -62,7 +66,7 @@ export class NamedStreams {
 
   #of(engine: Engine): KnownStream {
     const { store } = internalsOf(engine);
-    const known = this.#known.get(store) ?? { states: new Map(), reads: new Map(), lines: new Map() };
+    const known = this.#known.get(store) ?? newKnown();
     this.#known.set(store, known);
     return known;
   }
@@ -77,6 +81,36 @@ export class NamedStreams {
     if (expiresMs === null || world.now() < expiresMs) return found;
     await this.delete(engine, found);
     return this.#look(engine, name);
+  }
+
+  /** Every stream by its name, without those that were deleted or have expired. */
+  async *all(engine: Engine): AsyncGenerator<readonly [name: string, stream: NamedStream]> {
+    const { world } = internalsOf(engine);
+    const { names, reads } = this.#of(engine);
+    for (let cursor: string | null | undefined; cursor !== null;) {
+      const page = { labels: kindLabels, ...(cursor === undefined ? {} : { cursor }) };
+      const { rows, cursor: next } = await engine.sessions(page);
+      cursor = next;
+      for (const { session: id } of rows) {
+        const stream = await orNull(this.#at(engine, id));
+        if (stream === null || stream.state.isDeleted) continue;
+        const expiresMs = expiryOf(stream.state, reads.get(id) ?? 0);
+        if (expiresMs !== null && world.now() >= expiresMs) continue;
+        const name = names.get(id) ?? (await nameOf(stream));
+        if (name === null) continue;
+        names.set(id, name);
+        for (const oldest of names.keys()) if (names.size > namesMax) names.delete(oldest);
+        yield [name, stream];
+      }
+    }
+  }
+
+  /** The name of a stream by its session; null: it is none. */
+  async nameOf(engine: Engine, id: string): Promise<string | null> {
+    const known = this.#of(engine).names.get(id);
+    if (known !== undefined) return known;
+    const stream = await orNull(this.#at(engine, id));
+    return stream === null ? null : nameOf(stream);
   }
 
   async #look(engine: Engine, name: string): Promise<NamedStream | null> {
@@ -127,7 +161,7 @@ export class NamedStreams {
   }
 
   async #open(engine: Engine, name: string, { fork }: StreamSettings): Promise<Session> {
-    const labels = { [nameLabel]: digestOf(name) };
+    const labels = { ...kindLabels, [nameLabel]: digestOf(name) };
     return openOnce(`${nameLabel}:${digestOf(name)}`, async (key) => {
       if (fork === null) return engine.open({ objective: `Stream ${name}`, labels, key });
       const source = await internalsOf(engine).forRequest({ key }).session(fork.source);
@@ -244,7 +278,22 @@ export class NamedStreams {
   }
 }
 
+const newKnown = (): Known => ({
+  states: new Map(),
+  names: new Map(),
+  reads: new Map(),
+  lines: new Map(),
+});
+
 const triesMax = 50;
+
+/** The name that a stream was created with; null when it was erased. */
+async function nameOf({ session, state: { createdSeq } }: NamedStream): Promise<string | null> {
+  const range = { fromSeq: createdSeq, toSeq: createdSeq, types: [recordTypes.created] };
+  for await (const { content } of session.events(range))
+    return (content as { readonly name?: string } | undefined)?.name ?? null;
+  return null;
+}
 
 /** The records of an append: a close alone has no data. */
 function dataRecords({ pieces, closes, producer, streamSeq }: StreamAppend): readonly StreamRecord[] {
@@ -277,7 +326,7 @@ const append = (
 ) => session.append(records, { ...options, verbatim: true });
 
 /** The result; null when the session does not exist any more. */
-async function orNull<T>(work: Promise<T | null>): Promise<T | null> {
+export async function orNull<T>(work: Promise<T | null>): Promise<T | null> {
   try {
     return await work;
   } catch (error) {

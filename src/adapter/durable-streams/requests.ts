@@ -14,6 +14,10 @@ import { decodeName, findStream, putStream } from "./names.ts";
 import { makeNamedHandler, StreamError } from "./named-requests.ts";
 import { cursorAt, offsetOf, readRequest, type ReadRequest } from "./offset.ts";
 import { reply } from "./reply.ts";
+import { NamedStreams } from "./named-streams.ts";
+import { makeSubscriptionHandler } from "./subscription-requests.ts";
+import type { WakeDeps } from "./subscription-wake.ts";
+import { Subscriptions } from "./subscriptions.ts";
 import { withTimeout } from "./timeout.ts";
 
 /** How long a live read lasts, and how many events an answer has at most. */
@@ -40,16 +44,24 @@ const exposed = [
 ].join(", ");
 
 /** Answers requests; a live read ends after so long, and the client continues with the next one. */
-export function makeStreamHandler(limits: Limits) {
-  const answerNamed = makeNamedHandler(limits);
+export function makeStreamHandler(limits: Limits, deps: WakeDeps = noPush()) {
+  const answerNamed = makeNamedHandler(limits, deps.streams);
+  const answerSubscription = makeSubscriptionHandler(deps);
   return async (given: MountRequest): Promise<void> => {
     const request = withHeaders(given);
     try {
-      await (given.path.startsWith("/v1/stream/") ? answerNamed(request) : answer(request, limits));
+      if (/^\/v1\/stream\/__ds(\/|$)/.test(given.path)) await answerSubscription(request);
+      else await (given.path.startsWith("/v1/stream/") ? answerNamed(request) : answer(request, limits));
     } catch (error) {
       sendError(request, error);
     }
   };
+}
+
+/** For a server that calls no webhooks of clients. */
+function noPush(): WakeDeps {
+  const streams = new NamedStreams();
+  return { streams, subscriptions: new Subscriptions(streams), push: null };
 }
 
 /** Pages of allowed origins may read the protocol's headers, and use the answer. */

@@ -21,7 +21,7 @@ import { oneOf } from "../command/args.ts";
 import { present } from "../command/input.ts";
 import type { Screen } from "../command/screen.ts";
 import { isConsoleOld, readConsole, readDocs } from "../open/console-files.ts";
-import { mounts } from "../open/mounts.ts";
+import { makeMountList, pushFrom } from "../open/mounts.ts";
 import { makeOpening } from "../open/open-engine.ts";
 import { oneLine, plural } from "../format/text.ts";
 import { verb } from "../command/verb.ts";
@@ -73,6 +73,11 @@ export const serve = verb({
       type: "flag",
       what: "allow webhooks at addresses of this machine and private networks",
     },
+    "push-secret": {
+      type: "text",
+      value: "NAME",
+      what: "call URLs that A2A and Durable Streams clients name; this variable has the signing secret",
+    },
     upstream: {
       type: "list",
       value: "NAME=URL",
@@ -121,11 +126,12 @@ export const serve = verb({
     const { host = hostUsual, port = portUsual, concurrency = concurrencyUsual } = options;
     checkNumbers({ port, concurrency });
     checkBinding(host, { named: options.host !== undefined });
+    const world = realWorld();
+    const push = pushFrom(options["push-secret"], world, options["allow-private"]);
     const at = await locateStore(place);
     const fresh = !at.exists();
     const opened = await engine({ create: true, walled: true });
     if (fresh) out.note(out.dim(`created a new store: ${place}`));
-    const world = realWorld();
     const tokenFile = localTokenPath(at.files[0] ?? place, process.env, world.digest);
     const { token } = await openLocalToken(opened, { world, path: tokenFile });
     const stopped = untilStopped();
@@ -145,6 +151,15 @@ export const serve = verb({
       if (line === null) out.note(out.red(`trouble: ${oneLine(said)}`));
       else write(line);
     };
+    const mounts = [
+      ...makeMountList(push),
+      recordingProxy({
+        upstreams: upstreamsFrom(options.upstream),
+        budgetUsd: options["proxy-budget-usd"],
+        unrecorded: options["proxy-unrecorded"] ? "forward" : "refuse",
+        trouble,
+      }),
+    ];
     const outward = await openOutward(opened, {
       world,
       version,
@@ -153,6 +168,7 @@ export const serve = verb({
       log,
       write,
       allowPrivate: options["allow-private"],
+      mounts,
       otlp: otlpFrom(process.env, options.otlp),
     });
     // Also when the port is taken: the feed readers would keep the process alive.
@@ -167,15 +183,7 @@ export const serve = verb({
       world,
       version,
       engines: [opened],
-      mounts: [
-        ...mounts,
-        recordingProxy({
-          upstreams: upstreamsFrom(options.upstream),
-          budgetUsd: options["proxy-budget-usd"],
-          unrecorded: options["proxy-unrecorded"] ? "forward" : "refuse",
-          trouble,
-        }),
-      ],
+      mounts,
       otherStores: options["other-stores"],
       transcripts: localTranscripts(options["import-from"], {
         isLocal: isLoopback(host) && options.origin.length === 0 && at.tenancy === undefined,

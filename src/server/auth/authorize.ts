@@ -58,6 +58,15 @@ export interface GuardedRequest {
 export interface Authorizer {
   readonly gate: Gate;
   authorize(incoming: GateRequest, requested: GuardedRequest): Promise<Caller | Problem>;
+  /**
+   * The engine of a tenant, for a token that is not of Skein's own form: `check` says whether it is valid
+   * there. Whatever is wrong, the problem is that of an invalid token.
+   */
+  admit(
+    incoming: GateRequest,
+    tenant: string,
+    check: (engine: Engine) => Promise<boolean>,
+  ): Promise<Engine | Problem>;
   /** Exchanges a token in the header `Authorization` for a cookie. */
   login(incoming: GateRequest): Promise<{ readonly setCookie: string } | Problem>;
   logout(incoming: GateRequest): { readonly setCookie: string } | Problem;
@@ -199,6 +208,12 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
   return {
     gate,
     authorize,
+    async admit(incoming, tenant, check) {
+      const problem = gate.check(incoming);
+      if (problem !== null) return problem;
+      const engine = await tenants(tenant);
+      return engine !== null && (await check(engine)) ? engine : refuse(incoming);
+    },
     async login(incoming) {
       const problem = gate.check(incoming) ?? (isPage(incoming, gate) ? null : noPage());
       if (problem !== null) return problem;

@@ -12,6 +12,8 @@ import { isProblem, problemHeaders, type Caller } from "../auth/authorize.ts";
 import { endWithToken } from "../auth/token-expiry.ts";
 import { openSink, type Sink } from "../stream/sink.ts";
 import { readBytesUpTo, readText } from "./body.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
+import type { FeedFollower } from "../outbound/feed-follow.ts";
 import type { Gate } from "./cross-origin.ts";
 import type { ServerContext } from "./operation-request.ts";
 import { problemOf, ProblemError } from "./problem.ts";
@@ -28,6 +30,8 @@ export interface Mount {
   readonly cors?: { readonly methods?: readonly string[]; readonly headers?: readonly string[] };
   /** Called once, with the first request. */
   load(): Promise<MountHandler>;
+  /** What it does without a request, such as calls to other servers. Begins with the server. */
+  readonly follow?: (engine: Engine, trouble: (error: unknown) => void) => Promise<FeedFollower>;
 }
 
 /** Answers one request. An error that it throws is sent as a problem: handle those of the protocol inside. */
@@ -60,6 +64,11 @@ export interface MountRequest {
   readonly gone: AbortSignal;
   /** The caller, or an error before anything is looked up. Call it before the body is read. */
   authorize(access: MountAccess): Promise<Caller>;
+  /**
+   * The engine of a tenant, for a token of the protocol's own, which `check` accepts or not. The error is that
+   * of an invalid token.
+   */
+  admit(tenant: string, check: (engine: Engine) => Promise<boolean>): Promise<Engine>;
   /** The whole body, of any type, up to a length. */
   readBytes(max: number): Promise<Buffer>;
   /** The JSON body. `{}` when there is none. */
@@ -177,6 +186,12 @@ function mountRequest(server: ServerContext, mount: Mount, given: MountedRequest
       given.onAuthenticated(who);
       server.relay.addEngine(who.engine);
       return who;
+    },
+    async admit(tenant, check) {
+      const engine = await server.authorizer.admit(request, tenant, check);
+      if (isProblem(engine)) throw new ProblemError(engine);
+      server.relay.addEngine(engine);
+      return engine;
     },
     readBytes: (max) => readBytesUpTo(request, max),
     async readJson() {

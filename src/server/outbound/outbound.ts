@@ -2,6 +2,7 @@
 import type { Engine } from "../../runtime/engine/engine.ts";
 import type { World } from "../../runtime/world.ts";
 import type { FeedFollower } from "./feed-follow.ts";
+import type { Mount } from "../http/mount.ts";
 import type { ServeOptions } from "../http/server.ts";
 import { makeRequestLog, type LogForm } from "./request-log.ts";
 import { makeMetrics } from "./metrics.ts";
@@ -21,6 +22,8 @@ export interface OutwardOptions {
   readonly trouble: (error: unknown) => void;
   /** True allows webhooks at addresses of this machine and of private networks. */
   readonly allowPrivate: boolean;
+  /** Other protocols, which may have work of their own. */
+  readonly mounts?: readonly Pick<Mount, "follow">[];
   /** Null: nothing is sent to a collector. */
   readonly otlp: (Pick<OtlpOptions, "endpoint" | "headers"> & { readonly serviceName: string }) | null;
 }
@@ -50,6 +53,10 @@ export async function openOutward(engine: Engine, options: OutwardOptions): Prom
   if (telemetry !== null) following.push(await telemetry.follow(engine, trouble));
   const outbound = { allowPrivate: options.allowPrivate };
   following.push(await openWebhooksOut(engine, { outbound, trouble }));
+  for (const mount of options.mounts ?? []) {
+    const own = await mount.follow?.(engine, trouble);
+    if (own !== undefined) following.push(own);
+  }
   return {
     serve: {
       privateHooks: options.allowPrivate,

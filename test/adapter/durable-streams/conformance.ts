@@ -4,11 +4,9 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Mount } from "../../../src/server/http/mount.ts";
-import { makeStreamHandler } from "../../../src/adapter/durable-streams/requests.ts";
-import { durableStreamsMount } from "../../../src/adapter/durable-streams/mount.ts";
+import { makeDurableStreamsMount } from "../../../src/adapter/durable-streams/mount.ts";
+import { makePushCalls } from "../../../src/adapter/push-calls.ts";
 import { served } from "../../server/served.ts";
-import { startTokenProxy } from "../mcp/token-proxy.ts";
 
 /** Pinned; the suite needs this line of vitest. 44 MB: too much for everyone's checkout. */
 const packages = ["@durable-streams/server-conformance-tests@0.3.6", "vitest@4.1.12"];
@@ -28,10 +26,18 @@ export function installSuite(): boolean {
   return done.status === 0;
 }
 
+/** The suite sends no token of the server: where it sends none at all, the server's is added. */
 const program = `import { describe } from "vitest";
 import { runConformanceTests } from "@durable-streams/server-conformance-tests";
+const baseUrl = process.env.SKEIN_STREAMS_URL;
+const plainFetch = globalThis.fetch;
+globalThis.fetch = (input, init) => {
+  const request = new Request(input, init);
+  if (request.url.startsWith(baseUrl) && !request.headers.has("authorization"))
+    request.headers.set("authorization", "Bearer " + process.env.SKEIN_STREAMS_TOKEN);
+  return plainFetch(request);
+};
 describe("skein", () => {
-  const baseUrl = process.env.SKEIN_STREAMS_URL;
   runConformanceTests({ baseUrl, longPollTimeoutMs: 500, subscriptions: true });
 });
 `;
@@ -48,12 +54,10 @@ interface Report {
 
 /** The cases by status. `only`: those whose name matches. */
 export async function runSuite(only?: string) {
-  const mount: Mount = {
-    ...durableStreamsMount,
-    load: async () => makeStreamHandler({ longPollMs: 500, sseMs: 60_000, eventsMax: 500 }),
-  };
+  const push = makePushCalls({ secret: "a".repeat(32), allowPrivate: true });
+  const mount = makeDurableStreamsMount(push, { longPollMs: 500, sseMs: 60_000, eventsMax: 500 });
   await using place = await served({ mounts: [mount], origins: ["https://example.com"] });
-  await using proxy = await startTokenProxy(place.server.url, place.token);
+  const following = await mount.follow?.(place.engine, (error) => place.troubles.push(error));
   writeFileSync(join(folder, "suite.test.mjs"), program);
   const output = join(folder, `report-${process.pid}.json`);
   const words = ["run", "--root", folder, "--reporter=json", `--outputFile=${output}`, "suite.test.mjs"];
@@ -63,13 +67,19 @@ export async function runSuite(only?: string) {
     [join(folder, "node_modules/vitest/vitest.mjs"), ...words, ...names],
     {
       cwd: folder,
-      env: { ...process.env, SKEIN_STREAMS_URL: `${proxy.url}/streams`, NODE_OPTIONS: "" },
+      env: {
+        ...process.env,
+        SKEIN_STREAMS_URL: `${place.server.url}/streams`,
+        SKEIN_STREAMS_TOKEN: place.token,
+        NODE_OPTIONS: "",
+      },
       stdio: "ignore",
       timeout: 280_000,
       killSignal: "SIGKILL",
     },
   );
   await once(child, "exit");
+  await following?.stop();
   const { testResults } = JSON.parse(readFileSync(output, "utf8")) as Report;
   const all = testResults.flatMap(({ assertionResults }) => assertionResults);
   const of = (status: string) => all.filter((one) => one.status === status);

@@ -9,6 +9,7 @@ import { isOf } from "../../core/transcript.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { Session } from "../../runtime/engine/session.ts";
+import { readWaiting } from "../../runtime/read/inbox.ts";
 import { openOnce } from "../open-once.ts";
 import { makeRoom, runIfActive } from "../session-run.ts";
 import { inputKey, messageId, resultId, seqOf, sha256 } from "./ids.ts";
@@ -98,20 +99,21 @@ async function takeInput(
     const range = { fromSeq: turn.startedSeq, afterSeq: headSeq, isDone: false };
     return { ...range, ...run, inputs: new Set(), settled };
   }
-  return rejoin(session);
+  return rejoin(engine, session);
 }
 
 /** The turn in progress from its beginning, after the messages before it; or the messages alone. */
-async function rejoin(session: Session): Promise<RunRange> {
-  const { standing } = await session.fold();
-  const { turn, inbox } = standing;
+async function rejoin(engine: Engine, session: Session): Promise<RunRange> {
+  const state = await session.fold();
+  const { turn, inbox } = state.standing;
   const none = { inputs: new Set<number>(), settled: new Set<number>() };
   const fromSeq = turn?.startedSeq ?? inbox.fromSeq;
   if (turn === null && inbox.waiting.length === 0)
     return { ...none, fromSeq: 0, afterSeq: 0, snapshotSeq: null, isDone: true };
   const inputs = new Set<number>();
-  for (const [first, last] of inbox.waiting) for (let seq = first; seq <= last; seq++) inputs.add(seq);
-  if (turn !== null) {
+  if (turn === null) {
+    for (const { seq } of await readWaiting(internalsOf(engine).store, session.id, state)) inputs.add(seq);
+  } else {
     for await (const event of session.events({ fromSeq, toSeq: fromSeq, types: ["turn.started"] }))
       if (isOf(event, "turn.started")) for (const [seq] of event.body.inputs) inputs.add(seq);
   }
@@ -176,7 +178,7 @@ async function ask(
     inputs.add((await session.input(blocks, { key: inputKey(message.id) })).seq);
   }
   const final = messages[last];
-  if (final === undefined) return rejoin(session);
+  if (final === undefined) return rejoin(engine, session);
   const blocks = await inputBlocks(engine, final);
   const all = about === "" ? blocks : [...blocks, { type: "text", text: `Context:\n${about}` } as const];
   const run = session.ask(all, { key: inputKey(final.id) });

@@ -104,6 +104,7 @@ const layers: Readonly<Record<string, Layer>> = {
       "adapter/push-calls",
       "adapter/session-run",
       "adapter/session-updates",
+      "adapter/stream-frames",
       "own",
     ],
     node: "all",

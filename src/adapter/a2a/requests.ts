@@ -10,6 +10,7 @@ import { A2aError, errorForms, invalid, type ErrorForms } from "./errors.ts";
 import { taskId, taskPlace } from "./ids.ts";
 import { fieldsOf, lengthOf, readSendRequest, textOf, type Fields } from "./message.ts";
 import type { StreamResponse } from "./project.ts";
+import { framed, streamFrames } from "../stream-frames.ts";
 import type { PushCalls } from "../push-calls.ts";
 import { deletePush, getPush, listPush, readPushConfig, setPush } from "./push-config.ts";
 import { takeMessage } from "./send.ts";
@@ -280,12 +281,17 @@ const methods: Readonly<Record<string, (call: Call) => Promise<Answer>>> = {
     await readTask(placed);
     return { result: await setPush(engine, push, { session, config, fromSeq: (await session.head()).seq }) };
   },
-  GetTaskPushNotificationConfig: async (call) => ({ result: await getPush(call.caller.engine, call.params) }),
+  GetTaskPushNotificationConfig: async (call) => {
+    pushOf(call);
+    return { result: await getPush(call.caller.engine, call.params) };
+  },
   ListTaskPushNotificationConfigs: async (call) => {
+    pushOf(call);
     const { engine } = call.caller;
     return { result: { configs: await listPush(engine, call.params), nextPageToken: "" } };
   },
   DeleteTaskPushNotificationConfig: async (call) => {
+    pushOf(call);
     need(call.caller)("write", "a push notification");
     await deletePush(call.caller.engine, call.params);
     return { result: {} };
@@ -332,20 +338,9 @@ async function stream(
   open: (signal: AbortSignal) => Responses,
   { frame, failed }: Framing,
 ): Promise<void> {
-  const ended = new AbortController();
-  const signal = AbortSignal.any([ended.signal, given.gone, given.stopping]);
-  await given.stream(caller, async (sink) => {
-    sink.signal.addEventListener("abort", () => ended.abort(), { once: true });
-    try {
-      for await (const response of open(signal)) {
-        await sink.drained();
-        if (sink.signal.aborted) return;
-        sink.write(response === keepAlive ? ": keep-alive\n\n" : frame(response));
-      }
-    } catch (error) {
-      sink.write(failed(errorForms(error, given.problemOf)));
-    } finally {
-      ended.abort();
-    }
+  const frameOf = (response: StreamResponse | typeof keepAlive): string =>
+    response === keepAlive ? ": keep-alive\n\n" : frame(response);
+  await streamFrames(given, caller, (signal) => framed(open(signal), frameOf), {
+    failed: (error) => failed(errorForms(error, given.problemOf)),
   });
 }

@@ -5,6 +5,7 @@ import { makeProblem } from "../../protocol/problem.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { MountRequest } from "../../server/http/mount.ts";
 import { ProblemError } from "../../server/http/problem.ts";
+import { framed, streamFrames } from "../stream-frames.ts";
 import { readRunInput } from "./input.ts";
 import { eventFrame, streamRun, targetOf } from "./stream.ts";
 import { openThread, takeRun } from "./thread.ts";
@@ -44,23 +45,12 @@ async function run(given: MountRequest): Promise<void> {
     approve: () => need("operate", "allowing a call"),
     settle: () => need("settle", "the result of a tool"),
   });
-  const ended = new AbortController();
-  const signal = AbortSignal.any([ended.signal, given.gone, given.stopping]);
   const { threadId, runId } = input;
   const errorText = (error: unknown): { message: string; code: string } => {
     const { detail, code } = given.problemOf(error);
     return { message: detail, code };
   };
-  try {
-    await given.stream(caller, async (sink) => {
-      sink.signal.addEventListener("abort", () => ended.abort(), { once: true });
-      for await (const event of streamRun(engine, session, plan, { threadId, runId, signal, errorText })) {
-        await sink.drained();
-        if (sink.signal.aborted) return;
-        sink.write(eventFrame(event));
-      }
-    });
-  } finally {
-    ended.abort();
-  }
+  await streamFrames(given, caller, (signal) =>
+    framed(streamRun(engine, session, plan, { threadId, runId, signal, errorText }), eventFrame),
+  );
 }

@@ -4,6 +4,7 @@ import { allows, type TokenScope } from "../../core/workspace/access-token.ts";
 import { makeProblem } from "../../protocol/problem.ts";
 import type { MountRequest } from "../../server/http/mount.ts";
 import { ProblemError } from "../../server/http/problem.ts";
+import { framed, streamFrames } from "../stream-frames.ts";
 import { findChat, openChat, postChat, resumeChat, stopChat, type ChatOpening } from "./chat.ts";
 import { readChatRequest } from "./input.ts";
 import { uiMessages } from "./messages.ts";
@@ -118,26 +119,21 @@ async function streamed(
   caller: Caller,
   open: (signal: AbortSignal, errorText: (error: unknown) => string) => Promise<Chunks | null>,
 ): Promise<void> {
-  const ended = new AbortController();
-  const signal = AbortSignal.any([ended.signal, given.gone, given.stopping]);
-  const chunks = await open(signal, (error) => given.problemOf(error).detail);
-  if (chunks === null) return noContent(given);
-  const { "content-type": _, connection: __, ...more } = streamHeaders;
-  try {
-    await given.stream(
-      caller,
-      async (sink) => {
-        sink.signal.addEventListener("abort", () => ended.abort(), { once: true });
-        for await (const chunk of chunks) {
-          await sink.drained();
-          if (sink.signal.aborted) return;
-          sink.write(chunkFrame(chunk));
-        }
-        sink.write(doneFrame);
-      },
-      more,
-    );
-  } finally {
-    ended.abort();
-  }
+  const errorText = (error: unknown): string => given.problemOf(error).detail;
+  const { "content-type": _, connection: __, ...headers } = streamHeaders;
+  const isOpen = await streamFrames(
+    given,
+    caller,
+    async (signal) => {
+      const chunks = await open(signal, errorText);
+      return chunks === null ? null : framesOf(chunks);
+    },
+    { headers },
+  );
+  if (!isOpen) noContent(given);
+}
+
+async function* framesOf(chunks: Chunks): AsyncGenerator<string> {
+  yield* framed(chunks, chunkFrame);
+  yield doneFrame;
 }

@@ -21,8 +21,8 @@ const cors = {
 };
 
 /**
- * For `stream({ url: "http://…/streams/sessions/ID", headers })`, with a bearer token. `push`: how webhooks of
- * subscriptions are called; null: not at all.
+ * For `stream({ url: "http://…/streams/sessions/ID", headers })`, with a bearer token. `push`: how webhooks
+ * of subscriptions are called; null: not at all.
  */
 export function makeDurableStreamsMount(
   push: PushCalls | null,

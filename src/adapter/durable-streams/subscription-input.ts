@@ -79,7 +79,13 @@ function patternIn(value: unknown): string | null {
   return trimmed(value);
 }
 
-const trimmed = (path: string): string => path.replaceAll(/^\/+|\/+$/g, "");
+/** Without slashes at its ends. */
+function trimmed(path: string): string {
+  let [from, to] = [0, path.length];
+  while (path.charAt(from) === "/") from += 1;
+  while (to > from && path.charAt(to - 1) === "/") to -= 1;
+  return path.slice(from, to);
+}
 
 /** Names of streams, each once. */
 export function pathsIn(value: unknown): readonly string[] {
@@ -103,8 +109,8 @@ function urlIn(webhook: unknown, push: PushCalls | null): string {
     push.checkUrl(url);
   } catch (error) {
     if (!(error instanceof SkeinError)) throw error;
-    const { message, hint = "" } = error;
-    throw new SubscriptionError("WEBHOOK_URL_REJECTED", `webhook.${message} (${hint})`);
+    const { message, hint } = error;
+    throw new SubscriptionError("WEBHOOK_URL_REJECTED", `webhook.${message}`, { hint });
   }
   return url;
 }

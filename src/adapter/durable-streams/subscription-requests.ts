@@ -8,7 +8,7 @@ import { readSettings, SubscriptionError, pathsIn } from "./subscription-input.t
 import { isExpired, isPending, isSameSubscription, subscriptionTypes } from "./subscription-state.ts";
 import type { StreamLink, StreamPlace, SubscriptionState } from "./subscription-state.ts";
 import type { Subscription } from "./subscriptions.ts";
-import { linkInfo, tokenText, wakeIfPending, type WakeDeps } from "./subscription-wake.ts";
+import { linkFields, tokenText, wakeIfPending, type WakeDeps } from "./subscription-wake.ts";
 import { reply } from "./reply.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -138,7 +138,7 @@ async function view(
     subscription_id: id,
     type,
     pattern,
-    streams: (await subscriptions.links(engine, state)).map(linkInfo),
+    streams: (await subscriptions.links(engine, state)).map(linkFields),
     ...(url === null ? {} : { webhook: { url, ...signing } }),
     wake_stream: wakeStream,
     lease_ttl_ms: leaseMs,
@@ -233,7 +233,7 @@ async function claim(given: MountRequest, deps: WakeDeps, { id }: Route): Promis
     const streams = links.filter((one) => wake.streams.some(({ path }) => path === one.path));
     const { id: wake_id, generation } = wake;
     const claimed = { wake_id, generation, token, lease_ttl_ms: settings.leaseMs };
-    return reply(given, 200, {}, JSON.stringify({ ...claimed, streams: streams.map(linkInfo) }));
+    return reply(given, 200, {}, JSON.stringify({ ...claimed, streams: streams.map(linkFields) }));
   }
 }
 

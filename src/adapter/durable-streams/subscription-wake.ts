@@ -1,4 +1,4 @@
-/** Wakes the subscriptions that have something pending: calls their webhook, or writes to their wake stream. */
+/** Wakes subscriptions that have something pending: calls their webhook, or writes to their wake stream. */
 import { hash } from "node:crypto";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
@@ -37,7 +37,7 @@ const attemptMs = limit.hookMs + 2_000;
 const missingMs = 60_000;
 
 /** A link as clients see it. */
-export const linkInfo = ({ path, isExplicit, ackedSeq, tailSeq }: StreamLink): object => ({
+export const linkFields = ({ path, isExplicit, ackedSeq, tailSeq }: StreamLink): object => ({
   path,
   link_type: isExplicit ? "explicit" : "glob",
   acked_offset: offsetOf(ackedSeq),
@@ -209,15 +209,16 @@ async function callOnce(
   const { settings, session, state } = found;
   const attempts = isNew ? wake.attempts : wake.attempts + 1;
   const links = new Map((await subscriptions.links(engine, state)).map((link) => [link.path, link]));
+  const name = encodeURIComponent(settings.id);
   const body = JSON.stringify({
     subscription_id: settings.id,
     wake_id: wake.id,
     generation: wake.generation,
     streams: wake.streams.flatMap(({ path, seq }) => {
       const link = links.get(path);
-      return link === undefined ? [] : [linkInfo({ ...link, tailSeq: seq })];
+      return link === undefined ? [] : [linkFields({ ...link, tailSeq: seq })];
     }),
-    callback_url: `${state.base}/streams/v1/stream/__ds/subscriptions/${encodeURIComponent(settings.id)}/callback`,
+    callback_url: `${state.base}/streams/v1/stream/__ds/subscriptions/${name}/callback`,
     callback_token: callbackToken(push, engine, session.id, wake.id),
   });
   let wrong: string | null = null;

@@ -1,7 +1,7 @@
 /**
- * Subscriptions: a session each, found by a label with the digest of the id. What wakes it, who has it and how
- * far it got are records, each written in an append that expects the state it was decided on: any number of
- * servers and workers may share a subscription.
+ * Subscriptions: a session each, found by a label with the digest of the id. What wakes it, who has it and
+ * how far it got are records, each written in an append that expects the state it was decided on: any number
+ * of servers and workers may share a subscription.
  */
 import { hash } from "node:crypto";
 import { SkeinError } from "../../core/error.ts";

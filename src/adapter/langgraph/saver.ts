@@ -357,13 +357,13 @@ async function listValue(thread: Thread, base: ChannelPointer | undefined, items
   return { items: tail, keep, base: [base.firstSeq, base.seq, base.place] as const };
 }
 
-/** What the log shows of a checkpoint. */
+/** What the log shows of a checkpoint; the branch first, because a narrow line cuts the end. */
 function summaryOf({ ns, id, parent }: CheckpointRecord, metadata: CheckpointMetadata, branch: number) {
   const { step, source } = metadata;
   return {
+    branch,
     ...(Number.isSafeInteger(step) ? { step } : {}),
     ...(/^[a-z]{1,20}$/.test(source) ? { source } : {}),
-    branch,
     ...plainId("id", id),
     ...(parent === undefined ? {} : plainId("parent", parent)),
     ...(ns === "" ? {} : { subgraph: true }),

@@ -5,6 +5,7 @@ import { makeProblem, type Problem } from "../../protocol/problem.ts";
 import type { MountRequest } from "../../server/http/mount.ts";
 import { ProblemError } from "../../server/http/problem.ts";
 import { runInBackground } from "../session-run.ts";
+import { framed, streamFrames } from "../stream-frames.ts";
 import {
   addItems,
   conversationObject,
@@ -169,25 +170,20 @@ async function streamed(
   placed: PlacedResponse,
   { after = -1, run }: { readonly after?: number; readonly run?: Promise<unknown> },
 ): Promise<void> {
-  const ended = new AbortController();
-  const signal = AbortSignal.any([ended.signal, given.gone, given.stopping]);
-  await given.stream(caller, async (sink) => {
-    sink.signal.addEventListener("abort", () => ended.abort(), { once: true });
-    try {
-      for await (const event of streamResponse(caller.engine, placed, { signal, after, run })) {
-        await sink.drained();
-        if (sink.signal.aborted) return;
-        const frame = event === keepAlive ? ": keep-alive\n\n" : frameOf(event.type, event);
-        sink.write(frame);
-      }
-    } catch (error) {
+  const frame = (event: StreamedEvent): string =>
+    event === keepAlive ? ": keep-alive\n\n" : frameOf(event.type, event);
+  const open = (signal: AbortSignal): AsyncIterable<string> =>
+    framed(streamResponse(caller.engine, placed, { signal, after, run }), frame);
+  await streamFrames(given, caller, open, {
+    failed(error) {
       const { message, code } = errorBody(given.problemOf(error)).error;
-      sink.write(frameOf("error", { type: "error", code, message, param: null }));
-    } finally {
-      ended.abort();
-    }
+      return frameOf("error", { type: "error", code, message, param: null });
+    },
   });
 }
+
+type Streamed = ReturnType<typeof streamResponse>;
+type StreamedEvent = Streamed extends AsyncIterable<infer Event> ? Event : never;
 
 /** JSON has no line breaks, so no text can end its frame. */
 const frameOf = (type: string, data: unknown): string => `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`;

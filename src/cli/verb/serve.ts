@@ -151,15 +151,13 @@ export const serve = verb({
       if (line === null) out.note(out.red(`trouble: ${oneLine(said)}`));
       else write(line);
     };
-    const mounts = [
-      ...makeMountList(push),
-      recordingProxy({
-        upstreams: upstreamsFrom(options.upstream),
-        budgetUsd: options["proxy-budget-usd"],
-        unrecorded: options["proxy-unrecorded"] ? "forward" : "refuse",
-        trouble,
-      }),
-    ];
+    const recording = recordingProxy({
+      upstreams: upstreamsFrom(options.upstream),
+      budgetUsd: options["proxy-budget-usd"],
+      unrecorded: options["proxy-unrecorded"] ? "forward" : "refuse",
+      trouble,
+    });
+    const mounts = [...makeMountList(push), recording];
     const outward = await openOutward(opened, {
       world,
       version,

@@ -65,8 +65,8 @@ export interface MountRequest {
   /** The caller, or an error before anything is looked up. Call it before the body is read. */
   authorize(access: MountAccess): Promise<Caller>;
   /**
-   * The engine of a tenant, for a token of the protocol's own, which `check` accepts or not. The error is that
-   * of an invalid token.
+   * The engine of a tenant, for a token of the protocol's own, which `check` accepts or not. The error is
+   * that of an invalid token.
    */
   admit(tenant: string, check: (engine: Engine) => Promise<boolean>): Promise<Engine>;
   /** The whole body, of any type, up to a length. */

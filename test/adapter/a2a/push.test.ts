@@ -54,7 +54,7 @@ function said({ text }: Received): string {
 }
 
 for (const binding of bindings) {
-  test(`${binding}: a message with a push notification is told of each change, with what it asked for`, async (t) => {
+  test(`${binding}: a message with a push notification is told of each change`, async (t) => {
     const at = await place(t);
     await using receiver = await startReceiver();
     const client = await clientOn(at, binding);

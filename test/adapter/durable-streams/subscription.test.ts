@@ -1,4 +1,4 @@
-/** Subscriptions: what the protocol's suite does not ask. Two servers, a kill, retries, fences and hostile input. */
+/** Subscriptions, beside the protocol's suite: a kill, retries, fences, tokens and hostile input. */
 import assert from "node:assert/strict";
 import { fork } from "node:child_process";
 import { once } from "node:events";

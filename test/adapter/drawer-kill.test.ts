@@ -1,7 +1,7 @@
 /**
  * Processes that keep sessions of Google's kit, and transcripts of the Claude Agent SDK, are killed at each
- * append of the store. The next process goes on: nothing is lost, and nothing is there twice. And two processes
- * that write to one thread at once.
+ * append of the store. The next process goes on: nothing is lost, and nothing is there twice. And two
+ * processes that write to one thread at once.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";

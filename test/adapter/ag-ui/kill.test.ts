@@ -1,6 +1,6 @@
 /**
- * A server is killed at each append of a conversation with a tool of the page. The unmodified client sends its
- * messages again, to the next server: the conversation ends as it would have, and nothing is in it twice.
+ * A server is killed at each append of a conversation with a tool of the page. The unmodified client sends
+ * its messages again, to the next server: the conversation ends as it would have, and nothing is in it twice.
  */
 import assert from "node:assert/strict";
 import { fork, type ChildProcess } from "node:child_process";
@@ -144,7 +144,7 @@ test("a server is killed at each append, and the client's next request goes on",
   }
 });
 
-test("two servers get the messages of one thread at once: one turn, and both clients have all of it", async (t) => {
+test("two servers get the messages of a thread at once: one turn, and both clients have it", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "skein-ag-ui-two-"));
   t.after(() => rmSync(folder, { recursive: true }));
   const path = join(folder, "two.db");

@@ -192,7 +192,7 @@ test("bad requests get the protocol's error, and no trouble", async (t) => {
   assert.deepEqual(troubles, []);
 });
 
-test("a server killed in mid-call hands over: the next one calls, and the token of before is good", async (t) => {
+test("a server killed in mid-call hands over: the next one calls with the same token", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "skein-subscription-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const start = async () => {

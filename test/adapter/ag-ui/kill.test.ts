@@ -23,12 +23,13 @@ const tools = [
 /** As a proxy in between does it: a connection that breaks ends the response. */
 const endingFetch = async (url: string, init: RequestInit): Promise<Response> => {
   const response = await fetch(url, init);
-  const reader = response.body?.getReader();
+  const source = response.body as ReadableStream<Uint8Array> | null;
+  const chunks = (source ?? new ReadableStream<Uint8Array>())[Symbol.asyncIterator]();
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const { value } = (await reader?.read().catch(() => null)) ?? {};
-      if (value === undefined) controller.close();
-      else controller.enqueue(value);
+      const next = await chunks.next().catch(() => null);
+      if (next === null || next.done === true) controller.close();
+      else controller.enqueue(next.value);
     },
   });
   return new Response(body, response);

@@ -278,7 +278,7 @@ export class NamedStreams {
   }
 }
 
-const newKnown = (): Known => ({
+const newKnown = (): KnownStream => ({
   states: new Map(),
   names: new Map(),
   reads: new Map(),

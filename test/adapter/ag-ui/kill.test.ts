@@ -144,23 +144,3 @@ test("a server is killed at each append, and the client's next request goes on",
     assert.equal((await engine.verify()).ok, true, label);
   }
 });
-
-test("two servers get the messages of a thread at once: one turn, and both clients have it", async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), "skein-ag-ui-two-"));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const path = join(folder, "two.db");
-  {
-    await using one = new Place(path);
-    await using two = new Place(path);
-    await one.start();
-    await two.start();
-    assert.deepEqual(await Promise.all([converse(one), converse(two)]), [expected, expected]);
-  }
-  await using engine = await openEngine({ store: path });
-  const { rows } = await engine.sessions();
-  assert.equal(rows.length, 1);
-  const session = await engine.session(rows[0]?.session ?? "");
-  const types = ["input.received", "turn.started", "tool.settled", "turn.ended"];
-  const found = await Array.fromAsync(session.events({ types }), ({ type }) => type);
-  assert.deepEqual(found, types);
-});

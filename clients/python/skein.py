@@ -4948,7 +4948,7 @@ class Session(_SessionBase):
     def state(
         self,
         *,
-        at_seq: Optional[int] = None,
+        at_seq: Optional[Place] = None,
         timeout: Optional[float] = None,
     ) -> StateView:
         """The state now, or at an earlier position, with its contents."""
@@ -4963,7 +4963,7 @@ class Session(_SessionBase):
     def fold(
         self,
         *,
-        at_seq: Optional[int] = None,
+        at_seq: Optional[Place] = None,
         timeout: Optional[float] = None,
     ) -> FoldResult:
         """The state as the log gives it: names and positions, no contents. Maps are lists of entries."""
@@ -4978,7 +4978,7 @@ class Session(_SessionBase):
     def deps(
         self,
         *,
-        at_seq: Optional[int] = None,
+        at_seq: Optional[Place] = None,
         queries: Optional[bool] = None,
         timeout: Optional[float] = None,
     ) -> List[DepsResult]:
@@ -4997,7 +4997,7 @@ class Session(_SessionBase):
     def items(
         self,
         *,
-        at_seq: Optional[int] = None,
+        at_seq: Optional[Place] = None,
         timeout: Optional[float] = None,
     ) -> List[Item]:
         """The items, with values."""
@@ -5130,7 +5130,7 @@ class Session(_SessionBase):
     def context(
         self,
         *,
-        at_seq: Optional[int] = None,
+        at_seq: Optional[Place] = None,
         uncompacted: Optional[bool] = None,
         timeout: Optional[float] = None,
     ) -> ContextResult:
@@ -5674,7 +5674,7 @@ class Session(_SessionBase):
     def fork(
         self,
         *,
-        at_seq: Optional[int] = None,
+        at_seq: Optional[Place] = None,
         objective: Optional[str] = None,
         name: Optional[str] = None,
         agent: Optional[str] = None,
@@ -8395,7 +8395,7 @@ class AsyncSession(_AsyncSessionBase):
     async def state(
         self,
         *,
-        at_seq: Optional[int] = None,
+        at_seq: Optional[Place] = None,
         timeout: Optional[float] = None,
     ) -> StateView:
         """The state now, or at an earlier position, with its contents."""
@@ -8410,7 +8410,7 @@ class AsyncSession(_AsyncSessionBase):
     async def fold(
         self,
         *,
-        at_seq: Optional[int] = None,
+        at_seq: Optional[Place] = None,
         timeout: Optional[float] = None,
     ) -> FoldResult:
         """The state as the log gives it: names and positions, no contents. Maps are lists of entries."""
@@ -8425,7 +8425,7 @@ class AsyncSession(_AsyncSessionBase):
     async def deps(
         self,
         *,
-        at_seq: Optional[int] = None,
+        at_seq: Optional[Place] = None,
         queries: Optional[bool] = None,
         timeout: Optional[float] = None,
     ) -> List[DepsResult]:
@@ -8444,7 +8444,7 @@ class AsyncSession(_AsyncSessionBase):
     async def items(
         self,
         *,
-        at_seq: Optional[int] = None,
+        at_seq: Optional[Place] = None,
         timeout: Optional[float] = None,
     ) -> List[Item]:
         """The items, with values."""
@@ -8577,7 +8577,7 @@ class AsyncSession(_AsyncSessionBase):
     async def context(
         self,
         *,
-        at_seq: Optional[int] = None,
+        at_seq: Optional[Place] = None,
         uncompacted: Optional[bool] = None,
         timeout: Optional[float] = None,
     ) -> ContextResult:
@@ -9121,7 +9121,7 @@ class AsyncSession(_AsyncSessionBase):
     async def fork(
         self,
         *,
-        at_seq: Optional[int] = None,
+        at_seq: Optional[Place] = None,
         objective: Optional[str] = None,
         name: Optional[str] = None,
         agent: Optional[str] = None,

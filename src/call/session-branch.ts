@@ -49,8 +49,8 @@ export const sessionBranches = {
       "Makes a session that shares this one's records up to a position, by default the last one. With " +
       "files, which needs the scope operate, it gets a copy of them.",
     params: () => ({
-      atSeq: field.Position.describe(
-        "the position or checkpoint; by default the last position",
+      atSeq: field.Place.describe(
+        "the position, checkpoint or time with a zone; by default the last position",
       ).exactOptional(),
       objective: field.Objective.describe("the fork's objective; by default the parent's").exactOptional(),
       name: field.Name.describe("a short name for lists").exactOptional(),
@@ -75,7 +75,7 @@ export const sessionBranches = {
     verb: {
       group,
       line: "Make a new session that shares everything up to a position; nothing is copied.",
-      flags: { atSeq: "at", files: { value: "DIR" }, memory: null },
+      flags: { atSeq: { name: "at", type: "position" }, files: { value: "DIR" }, memory: null },
       about: [
         "Without a budget the fork gets what was left of its parent's at that position.",
         "Without --files it works on the same files as its parent. With it, what is bound for writing is " +

@@ -8,7 +8,11 @@ import * as field from "./field.ts";
 import { read } from "./operation.ts";
 
 const { Count, Flag, SessionId, Text } = answer;
-const atSeq = field.Position.describe("at this position; by default the last one").exactOptional();
+const atSeq = field.Place.describe(
+  "at this position, checkpoint or time with a zone; by default the last position",
+).exactOptional();
+/** The command line finds the position itself, and shows it. */
+const at = { name: "at", type: "position" } as const;
 const Place = once(() => z.looseObject({ session: SessionId, seq: Count }));
 
 export const sessionReads = {
@@ -20,7 +24,7 @@ export const sessionReads = {
     verb: {
       group: "Input and knowledge",
       line: "Show the state of a session, now or as it was.",
-      flags: { atSeq: "at" },
+      flags: { atSeq: at },
       examples: [
         "skein state 4x8kz1  # as it is now",
         "skein state 4x8kz1 --at 12 --json  # as it was at 12, for programs",
@@ -63,7 +67,7 @@ export const sessionReads = {
     verb: {
       group: "Input and knowledge",
       line: "Show what a session loaded, read or queried, and what is stale.",
-      flags: { atSeq: "at", queries: null },
+      flags: { atSeq: at, queries: null },
       about: [
         "STALE means that a source differs from what the session last read of it, or is gone. Files are " +
           "read and queries run again, read-only, to tell. The exit code is 0 also with stale sources.",
@@ -232,7 +236,7 @@ export const sessionReads = {
     verb: {
       group: "Context",
       line: "Show what the model was sent at a position, or would be sent next.",
-      flags: { atSeq: "at" },
+      flags: { atSeq: at },
       about: [
         "At the position of a request (model.requested) it is exactly what was sent, rebuilt from the log " +
           "and checked against its digest; elsewhere what the next request would send. --json gives the " +

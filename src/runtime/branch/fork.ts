@@ -25,7 +25,8 @@ export interface ForkPlan {
 
 /** The fork point, and the directory for its files. */
 export interface ForkPlace {
-  readonly atSeq?: number;
+  /** A position, the name of a checkpoint, or a time; by default the last position. */
+  readonly atSeq?: number | string;
   /**
    * A new directory. It gets a copy of what is bound for writing, as it was then, and the fork is bound to
    * it.

@@ -27,7 +27,7 @@ export interface DependencyRow extends Pick<Dependency, "kind" | "source" | "dig
 
 /** Options of `session.deps`. */
 export interface DependencyOptions {
-  readonly atSeq?: number;
+  readonly atSeq?: number | string;
   /** Runs its queries again, to see whether they give another result. */
   readonly queries?: boolean;
 }

@@ -14,7 +14,7 @@ import { listTools, type OfferedTool } from "../turn/run-context.ts";
 import type { SessionDiff, DiffOptions, DiffPlace } from "../branch/diff.ts";
 import { readEvents, type EventsOptions } from "../read/event-reader.ts";
 import type { Lineage } from "../read/lineage.ts";
-import { headOf, positionIn } from "../read/position.ts";
+import { headOf, resolvePlace } from "../read/position.ts";
 import { readItems, type SessionItem } from "../read/projection.ts";
 import type { ReplayResult, ReplayOptions } from "../replay/replay.ts";
 import type { CompactionStages } from "../read/stages.ts";
@@ -34,13 +34,13 @@ export class SessionReader {
   }
 
   /** The state now, or at an earlier position, with its contents. */
-  async state(options: { readonly atSeq?: number } = {}): Promise<StateView> {
+  async state(options: { readonly atSeq?: number | string } = {}): Promise<StateView> {
     checkCall("session.state", options);
     return viewState(this.#deps, this.id, await this.fold(options));
   }
 
   /** The state as the log gives it: names and positions, no contents. */
-  async fold(options: { readonly atSeq?: number } = {}): Promise<State> {
+  async fold(options: { readonly atSeq?: number | string } = {}): Promise<State> {
     checkCall("session.fold", options);
     const { states } = this.#deps;
     const head = await this.#head();
@@ -48,7 +48,7 @@ export class SessionReader {
   }
 
   /** The items, with values. */
-  async items(options: { readonly atSeq?: number } = {}): Promise<SessionItem[]> {
+  async items(options: { readonly atSeq?: number | string } = {}): Promise<SessionItem[]> {
     const state = await this.fold(options);
     return readItems(this.#deps.store, this.id, state, await makeReadSaid(this.#deps, this.id));
   }
@@ -115,7 +115,7 @@ export class SessionReader {
 
   /** What the request at a position sent to the model, or what the next one after it would send. */
   async context(
-    options: { readonly atSeq?: number; readonly uncompacted?: boolean } = {},
+    options: { readonly atSeq?: number | string; readonly uncompacted?: boolean } = {},
   ): Promise<RenderedContext> {
     checkCall("session.context", options);
     return showContext(this.#deps, this.id, {
@@ -150,7 +150,7 @@ export class SessionReader {
     return headOf(this.#deps, this.id);
   }
 
-  #position(seq: number): Promise<number> {
-    return positionIn(this.#deps, this.id, seq);
+  #position(place: number | string): Promise<number> {
+    return resolvePlace(this.#deps, this.id, place);
   }
 }

@@ -49,7 +49,7 @@ import {
   stillWaiting,
   type WriteOptions,
 } from "../options.ts";
-import { headOf, positionIn, resolvePlace } from "../read/position.ts";
+import { headOf, resolvePlace } from "../read/position.ts";
 import { checkBound } from "../log/redact.ts";
 import type { RewindOptions, RewindResult } from "../branch/rewind-files.ts";
 import type { RunResult, RunOptions } from "../turn/runner.ts";
@@ -174,7 +174,7 @@ export class Session extends SessionChecks {
   async fork(options: ForkOptions & ForkAmendment & ForkPlace = {}): Promise<Session> {
     checkCall("session.fork", options);
     const { atSeq, files, ...rest } = options;
-    const seq = await this.#position(atSeq ?? (await this.#head()).seq);
+    const seq = await this.#resolve(atSeq ?? (await this.#head()).seq);
     return new Session(this.#deps, await forkSession(this.#deps, this.id, seq, { ...rest, files }));
   }
 
@@ -518,10 +518,6 @@ export class Session extends SessionChecks {
 
   #head(): Promise<Head> {
     return headOf(this.#deps, this.id);
-  }
-
-  #position(seq: number): Promise<number> {
-    return positionIn(this.#deps, this.id, seq);
   }
 
   #resolve(place: string | number): Promise<number> {

@@ -60,7 +60,17 @@ for (const [name, make] of Object.entries(makers)) {
     const word = new Date(beganMs).toISOString();
     const last = async (): Promise<number> => (await session.head()).seq;
     assert.equal((await session.load(word)).seq, await last());
-    const fork = await session.fork({ atSeq: (await session.load(word)).seq });
+    await session.save("before");
+    const fork = await session.fork({ atSeq: word });
+    for (const one of [word, "before"]) {
+      const { seq } = await session.load(one);
+      assert.equal((await session.state({ atSeq: one })).seq, seq);
+      assert.equal((await session.fold({ atSeq: one })).seq, seq);
+      const { parts } = await session.context({ atSeq: one });
+      assert.deepEqual(parts, (await session.context({ atSeq: seq })).parts);
+      assert.deepEqual(await session.items({ atSeq: one }), await session.items({ atSeq: seq }));
+    }
+    await assert.rejects(session.state({ atSeq: "nowhere" }), { code: "not-found" });
     assert.deepEqual(
       (await fork.items()).map(({ value }) => value),
       [1],

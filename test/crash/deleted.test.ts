@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { openEngine, type Engine, type Session } from "../../src/index.ts";
 import { makeWorkspaceId } from "../../src/core/ids.ts";
 import { realWorld } from "../../src/runtime/world.ts";
+import { openOnce } from "../../src/adapter/open-once.ts";
 import { kind } from "../kind.ts";
 
 /** An engine whose session is deleted by somebody else just before the next read of its records. */
@@ -43,4 +44,42 @@ test("a session deleted while it is verified itself is not found", async () => {
   const { session, doom } = await doomed();
   doom();
   await assert.rejects(session.verify(), { code: "not-found" });
+});
+
+test("an id that another process opens and deletes meanwhile is not given again", async (t) => {
+  const world = realWorld();
+  const workspace = makeWorkspaceId({ nowMs: world.now(), random: new Uint8Array(10) });
+  const { open, remove } = kind().lasting();
+  t.after(remove);
+  const [own, others] = [await open({ world, workspace }), await open({ world, workspace })];
+  await using other = await openEngine({ store: others });
+  await other.open({ objective: "the store is not empty" });
+  const givenOf = (key: string) => ({ objective: "open once", key });
+  let doomed: string | null = null;
+  let id = "";
+  const append: typeof own.append = async (parts) => {
+    const key = doomed;
+    doomed = null;
+    if (key !== null) {
+      ({ id } = await other.open(givenOf(key)));
+      await other.delete(id);
+    }
+    return own.append(parts);
+  };
+  await using engine = await openEngine({ store: { ...own, append } });
+  doomed = "a key of both";
+  await assert.rejects(engine.open(givenOf("a key of both")), { code: "conflict" });
+  await assert.rejects(engine.session(id), { code: "not-found" });
+  await assert.rejects(engine.open(givenOf("a key of both")), {
+    code: "conflict",
+    detail: "deleted-session",
+  });
+  const before = id;
+  const opened = await openOnce("a key of an adapter", (key) => {
+    doomed = key === "a key of an adapter" ? key : null;
+    return engine.open(givenOf(key));
+  });
+  assert.notEqual(id, before);
+  assert.notEqual(opened.id, id);
+  assert.equal((await engine.session(opened.id)).id, opened.id);
 });

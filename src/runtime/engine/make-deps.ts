@@ -79,11 +79,16 @@ export function makeDeps({ store, tenant = "default", actor, ...options }: Engin
   const always: Also = (change) => memoryBeside(deps, change);
   const cache = makeEventCache();
   const forget = (log: LogId): void => cache.forget(log as SessionId);
-  const writer = makeWriter(store, world, states, { tenant, always, forget });
+  const shared = newEngineState();
+  const guarded: Store = {
+    ...store,
+    append: (parts) => store.append(shared.deleted === null ? parts : parts.map(shared.deleted.guard)),
+  };
+  const writer = makeWriter(guarded, world, states, { tenant, always, forget });
   const local = `user:${principalFor(world.digest, store.workspace, "local")}`;
   const deps: Deps = {
     late,
-    shared: newEngineState(),
+    shared,
     store,
     world,
     tenant,

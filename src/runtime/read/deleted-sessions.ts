@@ -1,11 +1,13 @@
 /** Which sessions were deleted, by the log of the workspace: read once, then what is new in it. */
 import { readEvent } from "../../core/event.ts";
-import type { SessionId } from "../../core/ids.ts";
-import type { Store } from "../../store/port.ts";
+import { isSessionId, type SessionId } from "../../core/ids.ts";
+import type { Part, Store } from "../../store/port.ts";
 import { readRecords } from "./record-pages.ts";
 
 export interface DeletedSessions {
   has(session: SessionId): Promise<boolean>;
+  /** A new session's part: it is a conflict if the session was deleted since this was last looked at. */
+  guard(part: Part): Part;
 }
 
 export function makeDeletedSessions(store: Store): DeletedSessions {
@@ -31,6 +33,13 @@ export function makeDeletedSessions(store: Store): DeletedSessions {
       reading = before.catch(() => null).then(catchUp);
       await reading;
       return ids.has(session);
+    },
+    guard(part) {
+      const { session, expect } = part;
+      if (expect !== "absent" || !isSessionId(session)) return part;
+      // One that is known by now was deleted after it was looked for.
+      const afterSeq = ids.has(session) ? 0 : seenSeq;
+      return { ...part, unlessDeleted: { by: store.workspace, afterSeq } };
     },
   };
 }

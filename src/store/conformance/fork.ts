@@ -31,6 +31,11 @@ export const forkCases: readonly ConformanceCase[] = [
   },
   { name: "a deleted session accepts no append", run: deletedIsClosed, needs: ["maintenance"] },
   {
+    name: "a new log is refused if its id was deleted since the caller looked, swept or not",
+    run: deletedSince,
+    needs: ["maintenance"],
+  },
+  {
     name: "a deletion is checked and is all or none like any part",
     run: deletionChecked,
     needs: ["maintenance"],
@@ -315,6 +320,31 @@ async function deletedIsClosed(bench: Bench): Promise<void> {
   const again = await bench.store.append([{ session, expect: "exists", drafts: [], drop: true }]);
   assert.deepEqual(again, { kind: "conflict", session, headSeq: 0 });
   assert.equal(await bench.store.head(session), undefined);
+}
+
+async function deletedSince(bench: Bench): Promise<void> {
+  const { store } = bench;
+  const by = store.workspace;
+  const session = await opened(bench, 2);
+  const other = bench.newId();
+  const before = (await store.head(by))?.seq ?? 0;
+  const [draft] = drafts(bench, 1, { type: "session.deleted", body: { session } });
+  if (draft === undefined) throw new Error("expected a draft");
+  await append(
+    bench,
+    { session, expect: { seq: 2 }, drafts: [], drop: true },
+    { session: by, expect: "unchecked", drafts: [draft] },
+  );
+  const begin = (id: typeof session, afterSeq: number) =>
+    partOf(bench, id, "absent", { index: entryOf(), unlessDeleted: { by, afterSeq } });
+  for (let sweeps = 0; sweeps < 2; sweeps++) {
+    const outcome = await store.append([begin(session, before)]);
+    assert.deepEqual(outcome, { kind: "conflict", session, headSeq: 0 });
+    await store.sweep();
+  }
+  await append(bench, begin(other, before));
+  assert.equal((await store.head(other))?.seq, 1);
+  assert.equal(await store.head(session), undefined);
 }
 
 async function deletionChecked(bench: Bench): Promise<void> {

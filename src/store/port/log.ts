@@ -74,6 +74,11 @@ export interface Part {
    * before it.
    */
   readonly parent?: { readonly session: SessionId; readonly seq: number };
+  /**
+   * For a new log whose id may be that of a deleted one: the append is a conflict if this log names the id in
+   * a record `session.deleted` after the position. What is before it the caller has looked at.
+   */
+  readonly unlessDeleted?: { readonly by: LogId; readonly afterSeq: number };
   /** The new index entry of the session. Absent: unchanged. Required with a session's first append. */
   readonly index?: IndexEntry;
   /** Takes the lease, with the seq of the first draft as its epoch; or releases it. */

@@ -69,7 +69,7 @@ export interface DriverParts {
 
 export function makeAppender(database: DatabaseSync, tenant: string, context: DriverParts): Appender {
   const { world, logs, names, reader, segments } = context;
-  const { keyed, insertLog, insertRecord, insertAlone, addRef, setActive } = prepared(database);
+  const { keyed, deletion, insertLog, insertRecord, insertAlone, addRef, setActive } = prepared(database);
   const index = preparedForIndex(database);
   const schedule = makeSchedule(database, tenant, () => world.now());
   const eraser = makeEraser(database, logs, context.segmentWriter);
@@ -83,17 +83,27 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
     const line = logs.find(session);
     const head = line === undefined ? null : headOf(line.id);
     const seqOfKey = (key: string): number | undefined => findKey(head?.id ?? 0, key);
-    const refused = judgePart(part, factsOf(session, head), seqOfKey);
+    const refused = judgePart(part, factsOf(part, head), seqOfKey);
     if (refused instanceof SkeinError) throw refused;
     return refused ?? { part, head };
   }
 
-  function factsOf(session: Part["session"], head: HeadRow | null): LogFacts {
+  function factsOf(part: Part, head: HeadRow | null): LogFacts {
+    const { session } = part;
     if (head !== null && !head.closed) return { head, taken: false, closed: null };
     const any = logs.findAny(session);
     const isClosed = head?.closed ?? any?.dropped === state.receiving;
     const closed = isClosed ? (any?.copy === true ? "copy" : "receiving") : null;
-    return { head, taken: any !== undefined, closed };
+    return { head, taken: any !== undefined || wasDeleted(part), closed };
+  }
+
+  /** Its row may be gone already. */
+  function wasDeleted({ session, unlessDeleted }: Part): boolean {
+    if (unlessDeleted === undefined) return false;
+    const type = names.known("session.deleted");
+    const { by, afterSeq } = unlessDeleted;
+    const line = type === undefined ? undefined : logs.find(by);
+    return line !== undefined && deletion.get(line.id, afterSeq, type ?? 0, session) !== undefined;
   }
 
   function headOf(log: number): HeadRow | null {
@@ -331,6 +341,10 @@ const places = recordColumns.replaceAll(/\w+/g, "?");
 function prepared(database: DatabaseSync) {
   return {
     keyed: database.prepare("SELECT seq FROM records WHERE log = ? AND key = ?"),
+    deletion: database.prepare(
+      `SELECT seq FROM records
+       WHERE log = ? AND seq > ? AND type = ? AND json_extract(body, '$.session') = ?`,
+    ),
     insertLog: database.prepare(
       `INSERT INTO logs (tenant, session, listed, parent, base, fork_seq, depth, opened_at, active_at, origin)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

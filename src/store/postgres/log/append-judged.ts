@@ -68,6 +68,8 @@ interface Facts {
   readonly keys: ReadonlyMap<LogId, readonly KeyRow[]>;
   /** By the session to fork. */
   readonly points: ReadonlyMap<LogId, PointRow>;
+  /** Ids of logs that were deleted since the caller looked. */
+  readonly deleted: ReadonlySet<LogId>;
   /** Numbers for new logs. */
   readonly numbers: number[];
 }
@@ -101,6 +103,13 @@ const findKeys = `
 SELECT g.session, g.key, k.seq FROM unnest($2::text[], $3::text[]) WITH ORDINALITY g (session, key, place)
 JOIN skein.heads h ON h.tenant = $1 AND h.session = g.session
 JOIN skein.keys k ON k.log = h.log AND k.key = decode(g.key, 'hex') ORDER BY g.place`;
+
+/** Ids that a log names as deleted after a position: their rows may be gone already. */
+const findDeleted = `
+SELECT g.session FROM unnest($2::text[], $3::text[], $4::bigint[]) g (session, by, seq)
+JOIN skein.heads h ON h.tenant = $1 AND h.session = g.by
+WHERE EXISTS (SELECT 1 FROM skein.events e WHERE e.log = h.log AND e.seq > g.seq
+  AND e.type = 'session.deleted' AND e.body::jsonb ->> 'session' = g.session)`;
 
 const findPoints = `
 SELECT g.child AS session, h.log AS parent, h.seq AS head_seq, l.depth, st.log AS base, p.at,
@@ -169,7 +178,10 @@ async function learn(driver: Driver, statement: Statement, parts: readonly Part[
   const forked = parts.flatMap(({ session, parent }) => (parent === undefined ? [] : [{ session, parent }]));
   const lock = parts.some(({ drop }) => drop === true) ? lockToDrop : lockToAppend;
   const mayBegin = parts.filter(({ expect }) => typeof expect === "string" || expect.seq === 0).length;
-  const [heads, keys, points, numbers, clock] = await Promise.all([
+  const again = parts.flatMap(({ session, unlessDeleted }) =>
+    unlessDeleted === undefined ? [] : [{ session, ...unlessDeleted }],
+  );
+  const [heads, keys, points, deleted, numbers, clock] = await Promise.all([
     statement<HeadRow>(lock, [tenant, sessions]),
     keyed.length === 0
       ? []
@@ -186,6 +198,14 @@ async function learn(driver: Driver, statement: Statement, parts: readonly Part[
           arrayOf(forked.map(({ parent }) => parent.session)),
           arrayOf(forked.map(({ parent }) => parent.seq)),
         ]),
+    again.length === 0
+      ? []
+      : statement<Pick<HeadRow, "session">>(findDeleted, [
+          tenant,
+          arrayOf(again.map(({ session }) => session)),
+          arrayOf(again.map(({ by }) => by)),
+          arrayOf(again.map(({ afterSeq }) => afterSeq)),
+        ]),
     mayBegin === 0 ? [] : statement<{ number: number }>(newNumbers, [tenant, mayBegin]),
     statement<{ now: number }>("SELECT skein.clock($1) AS now", [database.given()]),
   ]);
@@ -194,6 +214,7 @@ async function learn(driver: Driver, statement: Statement, parts: readonly Part[
     heads: new Map(heads.map((row) => [row.session, row])),
     keys: Map.groupBy(keys, ({ session }) => session),
     points: new Map(points.map((row) => [row.session, row])),
+    deleted: new Set(deleted.map(({ session }) => session)),
     numbers: numbers.map(({ number }) => number),
   };
 }
@@ -221,7 +242,8 @@ function refusal(facts: Facts, part: Part): AppendVerdict | null {
   const closed = isClosed ? (row?.copy === true ? "copy" : "receiving") : null;
   const found = facts.keys.get(session);
   const seqOfKey = (key: string): number | undefined => found?.find((one) => one.key === key)?.seq;
-  return judgePart(part, { head, taken: row !== undefined, closed }, seqOfKey);
+  const taken = row !== undefined || facts.deleted.has(session);
+  return judgePart(part, { head, taken, closed }, seqOfKey);
 }
 
 const isShut = ({ copy, put_seq: putSeq }: Pick<HeadRow, "copy" | "put_seq">): boolean =>

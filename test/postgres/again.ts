@@ -57,6 +57,7 @@ const longFiles: ReadonlySet<string> = new Set([
   "runtime/worker/worker-order.test.ts",
   "crash/external-kill.test.ts",
   "crash/memory-kill.test.ts",
+  "crash/rollover-kill.test.ts",
   "cli/depend.test.ts",
   "cli/work.test.ts",
 ]);
@@ -204,6 +205,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "crash/erase-kill.test.ts": ofSqlite,
   "crash/external-kill.test.ts": 2,
   "crash/memory-kill.test.ts": 2,
+  "crash/rollover-kill.test.ts": 4,
   "crash/fault.test.ts": ofSqlite,
   "crash/import-kill.test.ts": ofSqlite,
   "crash/kill.test.ts": "kill.ts in test/postgres kills writers there, and the server too",

@@ -80,6 +80,8 @@ export function followInputs(records: readonly StoredRecord[], states: readonly 
       for (const [from, to] of body.inputs.ranges)
         for (let input = from; input <= to; input++) waiting.set(input, all.get(input)!);
     }
+    // What waits goes over to the next session.
+    if (type === "session.continued") waiting = new Map();
     if (type === "session.forked") {
       waiting = new Map();
       all = new Map();

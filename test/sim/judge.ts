@@ -7,6 +7,7 @@ import { Engine } from "../../src/runtime/engine/engine.ts";
 import { makeStateReader, unread, type KnownState } from "../../src/runtime/read/state-reader.ts";
 import type { World } from "../../src/runtime/world.ts";
 import type { Store } from "../../src/store/port.ts";
+import { isCarried, judgeChains, type Told } from "./chain.ts";
 import { followCalls, followInputs } from "./follow.ts";
 import { judgeMoney } from "./money.ts";
 import { followTriggers } from "./schedule.ts";
@@ -22,7 +23,12 @@ interface Court {
 
 export async function judge(court: Court): Promise<void> {
   const { store, world, witness } = court;
-  for (const session of witness.sessions) await judgeSession(court, session);
+  const logs = new Map<SessionId, Told>();
+  for (const session of witness.sessions) {
+    const told = await judgeSession(court, session);
+    if (told !== null) logs.set(session, told);
+  }
+  judgeChains(logs, witness.note, (text) => witness.blame("chain", text));
   judgeGiven(court, await textsOf(court));
   await judgeMessages(court);
   const { workspace } = store;
@@ -35,10 +41,13 @@ export async function judge(court: Court): Promise<void> {
   if (report.records === 0) witness.blame("chain", "nothing was verified");
 }
 
-async function judgeSession(court: Court, session: SessionId): Promise<void> {
+async function judgeSession(court: Court, session: SessionId): Promise<Told | null> {
   const { store, witness } = court;
   const head = await store.head(session);
-  if (head === undefined) return witness.blame("broken", `${session} is gone`);
+  if (head === undefined) {
+    witness.blame("broken", `${session} is gone`);
+    return null;
+  }
   const records = await recordsOf(store, session);
   const states = await statesOf(store, session, head.seq);
   const blame = (fault: Parameters<Witness["blame"]>[0], text: string): void =>
@@ -49,6 +58,7 @@ async function judgeSession(court: Court, session: SessionId): Promise<void> {
   judgeWakes(records, states, (text) => blame("trigger", text));
   judgeMoney(session, states, records, witness, (text) => blame("money", text));
   await judgeContexts(court, session, records, states);
+  return { records, states, openedSeq: witness.openings.get(session) ?? 0 };
 }
 
 /** A trigger that a session sleeps for wakes it. */
@@ -106,27 +116,31 @@ async function judgeContexts(
   }
 }
 
-/** Where each text that people gave stands, by session. */
-async function textsOf({ store, witness }: Court): Promise<Map<string, number[]>> {
-  const found = new Map<string, number[]>();
+/** Where each text that people gave stands. What went over to a next session is there as a copy. */
+async function textsOf({ store, witness }: Court): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>();
   for (const session of witness.sessions) {
-    for (const { type, seq, content, session: owner } of await recordsOf(store, session)) {
-      if (type !== "input.received" || owner !== session) continue;
+    const openedSeq = witness.openings.get(session) ?? 0;
+    for (const record of await recordsOf(store, session)) {
+      const { type, seq, content, session: owner } = record;
+      if (type !== "input.received" || owner !== session || isCarried(record, openedSeq)) continue;
       const { blocks } = JSON.parse(content ?? "{}") as { blocks?: readonly { text?: string }[] };
-      const name = `${session} ${blocks?.[0]?.text}`;
-      found.set(name, [...(found.get(name) ?? []), seq]);
+      const name = `${blocks?.[0]?.text}`;
+      found.set(name, [...(found.get(name) ?? []), `${session}@${seq}`]);
     }
   }
   return found;
 }
 
 /** What was acknowledged is there once, where it was said to be; what surely failed is not there. */
-function judgeGiven({ given, witness }: Court, texts: ReadonlyMap<string, readonly number[]>): void {
-  for (const { session, text, told, keyed } of given) {
-    const at = texts.get(`${session} ${text}`) ?? [];
-    const where = `${session}: "${text}" is at [${at.join(", ")}], and its giver was told ${told}`;
+function judgeGiven({ given, witness }: Court, texts: ReadonlyMap<string, readonly string[]>): void {
+  for (const { session, at: there = session, text, told, keyed } of given) {
+    const at = texts.get(text) ?? [];
+    const where = `${session}: "${text}" is at [${at.join(", ")}], and its giver was told ${there}@${told}`;
     if (at.length > 1) witness.blame("inputs", where);
-    else if (typeof told === "number" ? at[0] !== told : told !== "unknown" && !keyed && at.length > 0)
+    else if (
+      typeof told === "number" ? at[0] !== `${there}@${told}` : told !== "unknown" && !keyed && at.length > 0
+    )
       witness.blame("inputs", where);
   }
 }
@@ -138,10 +152,13 @@ function judgeVerbs({ counts, blame }: Witness): void {
     rewind: "session.rewound",
     cancel: "session.closed cancelled",
     reopen: "session.reopened",
+    "rollover clear": "rolled over",
   };
   for (const [verb, type] of Object.entries(verbs)) {
-    const told = counts.get(`${verb} done`) ?? 0;
-    const doubted = counts.get(`${verb} unknown`) ?? 0;
+    const sum = (how: string): number =>
+      verb.split(" ").reduce((all, one) => all + (counts.get(`${one} ${how}`) ?? 0), 0);
+    const told = sum("done");
+    const doubted = sum("unknown");
     const there = counts.get(type) ?? 0;
     if (there < told || there > told + doubted)
       blame("told", `${type} is there ${there} times; told ${told}, in doubt ${doubted}`);
@@ -162,8 +179,11 @@ async function judgeMessages({ store, witness }: Court): Promise<void> {
     "message.received": new Map<string, string[]>(),
   };
   for (const session of witness.sessions) {
-    for (const { type, body, session: owner } of await recordsOf(store, session)) {
+    const openedSeq = witness.openings.get(session) ?? 0;
+    for (const record of await recordsOf(store, session)) {
+      const { type, body, session: owner } = record;
       if (owner !== session || (type !== "message.sent" && type !== "message.received")) continue;
+      if (isCarried(record, openedSeq)) continue;
       const { message, to = session, from = session } = JSON.parse(body) as Mail;
       const pair = `${from} to ${to}`;
       orders[type].set(pair, [...(orders[type].get(pair) ?? []), message]);

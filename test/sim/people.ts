@@ -14,6 +14,8 @@ export interface Given {
   readonly session: SessionId;
   readonly text: string;
   readonly keyed: boolean;
+  /** Where it is, if not there: that session went on as this one. */
+  at?: SessionId;
   /** Null: not answered yet. A number: it is at this position. Else the code of the error. */
   told: number | string | null;
 }
@@ -76,8 +78,9 @@ export function makePeople(place: PeoplePlace): People {
     given.push(one);
     for (let tries = 1; ; tries++) {
       try {
-        const { seq } = await handle.input(text, { mode, ...(keyed ? { key: text } : {}) });
+        const { seq, session } = await handle.input(text, { mode, ...(keyed ? { key: text } : {}) });
         one.told = seq;
+        if (session !== undefined) one.at = session as SessionId;
         return;
       } catch (error) {
         one.told = codeOf(error);
@@ -170,6 +173,8 @@ export function makePeople(place: PeoplePlace): People {
     if (dice < 81) return void start("cancel", session, (handle) => handle.cancel());
     if (dice < 83) return void start("reopen", session, (handle) => handle.reopen());
     if (dice < 84) return void start("fork", session, (handle) => handle.fork({ objective: "Another way" }));
+    if (dice < 90) return void start("rollover", session, (handle) => handle.rollover());
+    if (dice < 92) return void start("clear", session, (handle) => handle.clear());
     attend();
   }
 

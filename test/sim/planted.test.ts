@@ -20,6 +20,8 @@ const bugs: readonly (readonly [string, Plant, ...Fault[]])[] = [
   ["a trigger that lets a session sleep on", planted.deafSleep, "trigger"],
   ["a worker that does not give leases back", planted.noRelease, "release"],
   ["a message that comes twice", planted.twice, "inputs"],
+  ["a rollover that leaves behind what waits", planted.lostQueue, "chain"],
+  ["a key that is forgotten where it was sent", planted.keyElsewhere, "inputs", "told"],
   ["a model call for which nothing is set aside", planted.noReservation, "money"],
 ];
 for (const [name, plant, ...faults] of bugs) {

@@ -156,6 +156,36 @@ const deafSleep: Plant = {
     }),
 };
 
+/** What waits is left behind when a session goes on as another one. */
+const lostQueue: Plant = {
+  below: (store) =>
+    over(store, {
+      append: (parts) =>
+        store.append(
+          parts.some((part) => has(part, "session.continued"))
+            ? parts.map((part) =>
+                has(part, "session.opened")
+                  ? { ...part, drafts: part.drafts.filter(({ type }) => type !== "input.received") }
+                  : part,
+              )
+            : parts,
+        ),
+    }),
+};
+
+/** A key counts where an input arrived, and not at the id that it was sent to. */
+const keyElsewhere: Plant = {
+  below: (store) =>
+    over(store, {
+      append: (parts) =>
+        store.append(
+          parts.some((part) => has(part, "input.forwarded"))
+            ? withDrafts(parts, (draft) => [{ ...draft, key: null }])
+            : parts,
+        ),
+    }),
+};
+
 const has = ({ drafts }: Part, type: string): boolean => drafts.some((draft) => draft.type === type);
 
 const withDrafts = (parts: readonly Part[], change: (draft: Draft) => readonly Draft[]): Part[] =>
@@ -180,4 +210,6 @@ export const planted = {
   noReservation,
   clockOwns,
   deafSleep,
+  lostQueue,
+  keyElsewhere,
 } as const;

@@ -42,6 +42,11 @@ export function startRunner(place: {
     if (taken && !random.chance(0.03)) return;
     const ran = await (await engine.session(session)).run();
     trace(`${name} leaves ${session.slice(-4)} ${ran.status} ${ran.by ?? ""}`);
+    if (!random.chance(0.1)) return;
+    // It may end at any append of it: whether it was done is not known then.
+    witness.note("rollover unknown");
+    await (await engine.session(ran.session ?? session)).rollover();
+    witness.note("rollover by a runner");
   }
 
   async function look(): Promise<void> {

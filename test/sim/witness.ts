@@ -48,6 +48,8 @@ export interface Witness {
   readonly calls: Map<string, Charge>;
   /** When records of triggers were appended, by the store's clock: by `session seq`. */
   readonly clocks: Map<string, number>;
+  /** The position of the last record of the append that opened a session. */
+  readonly openings: Map<LogId, number>;
   /** `storeMs`: what the store's clock says. Triggers go by it, whatever the clock of the process says. */
   appended(process: string, parts: readonly Part[], outcome: Outcome, storeMs: number): void;
   /** A process begins to ask a model. Gives what is to be called when the call is charged, if it ever is. */
@@ -83,6 +85,7 @@ export function makeWitness(trace: (line: string) => void): Witness {
   const charges = new Map<string, Charge>();
   const counts = new Map<string, number>();
   const clocks = new Map<string, number>();
+  const openings = new Map<LogId, number>();
   const holders = new Map<LogId, Holder>();
   const calls = new Map<string, Charge>();
   /** By process and context: two processes may request the same, one of them after it lost its lease. */
@@ -123,6 +126,8 @@ export function makeWitness(trace: (line: string) => void): Witness {
       if (type.startsWith("trigger.")) clocks.set(`${session} ${firstSeq + place}`, storeMs);
       if ((type === "session.opened" || type === "session.forked") && isSessionId(session))
         sessions.push(session);
+      if (type === "session.opened") openings.set(session, firstSeq + drafts.length - 1);
+      if (type === "session.continued" && drafts[place - 1]?.type === "session.closed") note("rolled over");
       if (type === "tool.started") started.add(`${session} ${cause}`);
       if (type === "model.requested") {
         const { context } = JSON.parse(body) as { context: string };
@@ -138,6 +143,7 @@ export function makeWitness(trace: (line: string) => void): Witness {
     calls,
     counts,
     clocks,
+    openings,
     blame,
     note,
     appended(process, parts, outcome, storeMs) {

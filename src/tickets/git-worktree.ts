@@ -3,10 +3,10 @@
  * repository's hooks and settings starts a program here.
  */
 import { mkdir, readdir, realpath, stat, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
-import { git as runGit, type GitAnswer } from "../platform/git.ts";
+import { git as gitOnce, type GitAnswer } from "../platform/git.ts";
 import { locked } from "./plan-lock.ts";
 import type { World } from "../runtime/world.ts";
 
@@ -26,17 +26,22 @@ export interface Worktree {
 const lockTries = 20;
 const lockWaitMs = 250;
 
-async function git(world: World, cwd: string, args: readonly string[]): Promise<GitAnswer> {
+export async function runGit(world: World, cwd: string, args: readonly string[]): Promise<GitAnswer> {
   for (let tried = 1; ; tried++) {
-    const answer = await runGit(world, cwd, args);
+    const answer = await gitOnce(world, cwd, args);
     const isLocked = answer.code !== 0 && /\.lock'?: File exists|could not lock/i.test(answer.stderr);
     if (!isLocked || tried >= lockTries) return answer;
     await world.sleep(lockWaitMs);
   }
 }
 
-async function must(world: World, cwd: string, args: readonly string[], what: string): Promise<string> {
-  const { code, stdout, stderr } = await git(world, cwd, args);
+export async function must(
+  world: World,
+  cwd: string,
+  args: readonly string[],
+  what: string,
+): Promise<string> {
+  const { code, stdout, stderr } = await runGit(world, cwd, args);
   if (code === 0) return stdout;
   const said = stderr.trim().split("\n").slice(-3).join(" ");
   throw new SkeinError("refused", `${what}: ${said === "" ? `git ended with ${code}` : said}`, {
@@ -51,13 +56,23 @@ const isTree = (directory: string): Promise<boolean> =>
     () => false,
   );
 
+/** A directory that exists, with links resolved. */
+export async function folderAt(path: string): Promise<string> {
+  const whole = resolve(path);
+  const found = await stat(whole).catch(() => null);
+  if (found?.isDirectory() === true) return realpath(whole);
+  throw new SkeinError("not-found", `tickets: directory: ${quote(whole)} does not exist`, {
+    hint: "create it, or use another directory",
+  });
+}
+
 /** The repository of a directory. Throws if there is none, or it has no commit. */
 export async function repositoryOf(
   world: World,
   directory: string,
   ref: string | undefined,
 ): Promise<PlanRepository> {
-  const found = await git(world, directory, ["rev-parse", "--show-toplevel"]);
+  const found = await runGit(world, directory, ["rev-parse", "--show-toplevel"]);
   if (found.code !== 0) {
     const isForeign = /dubious ownership|safe\.directory/.test(found.stderr);
     if (isForeign) throw foreignRepository(directory, found.stderr);
@@ -67,7 +82,7 @@ export async function repositoryOf(
   }
   const top = await realpath(found.stdout.replace(/\n$/, ""));
   const wanted = ref ?? "HEAD";
-  const base = await git(world, top, [
+  const base = await runGit(world, top, [
     "rev-parse",
     "--verify",
     "--quiet",
@@ -104,7 +119,7 @@ export const worktreeDirectory = (top: string, plan: string, ticket: string): st
 const markOf = (branch: string): string => `branch.${branch}.skein`;
 
 const has = async (world: World, top: string, branch: string): Promise<boolean> =>
-  (await git(world, top, ["rev-parse", "--verify", "--quiet", `refs/heads/${branch}`])).code === 0;
+  (await runGit(world, top, ["rev-parse", "--verify", "--quiet", `refs/heads/${branch}`])).code === 0;
 
 interface WorktreeRequest {
   readonly plan: string;
@@ -139,7 +154,7 @@ export async function makeWorktree(
   // A branch that was merged elsewhere and deleted is in the base by now.
   for (const other of after) if (await has(world, top, other)) before.push(other);
   const exists = await has(world, top, branch);
-  const mark = await git(world, top, ["config", "--local", "--get", markOf(branch)]);
+  const mark = await runGit(world, top, ["config", "--local", "--get", markOf(branch)]);
   if (exists && mark.code !== 0) {
     throw new SkeinError("refused", `branch ${branch} already exists, and belongs to no ticket`, {
       hint: `rename or delete it (git branch -m ${branch} NEW), or rename the plan`,
@@ -250,15 +265,15 @@ async function bring(
   directory: string,
   { id, branch, other }: { readonly id: string; readonly branch: string; readonly other: string },
 ): Promise<void> {
-  if ((await git(world, directory, ["merge-base", "--is-ancestor", other, "HEAD"])).code === 0) return;
+  if ((await runGit(world, directory, ["merge-base", "--is-ancestor", other, "HEAD"])).code === 0) return;
   // An interrupted merge starts again; no session has worked here yet.
-  await git(world, directory, ["merge", "--abort"]);
+  await runGit(world, directory, ["merge", "--abort"]);
   const message = `ticket ${id}: merge ${other}`;
   const who = await identity(world, directory);
-  const merged = await git(world, directory, [...who, "merge", "--no-edit", "-m", message, other]);
+  const merged = await runGit(world, directory, [...who, "merge", "--no-edit", "-m", message, other]);
   if (merged.code === 0) return;
-  const files = await git(world, directory, ["diff", "--name-only", "--diff-filter=U", "-z"]);
-  await git(world, directory, ["merge", "--abort"]);
+  const files = await runGit(world, directory, ["diff", "--name-only", "--diff-filter=U", "-z"]);
+  await runGit(world, directory, ["merge", "--abort"]);
   const names = files.stdout.split("\0").filter((name) => name !== "");
   const where =
     names.length === 0 ? `: ${merged.stderr.trim() || merged.stdout.trim()}` : ` in ${shown(names)}`;
@@ -274,9 +289,9 @@ const shown = (names: readonly string[]): string =>
   );
 
 /** The configured Git user; otherwise a name that says what wrote it. */
-async function identity(world: World, directory: string): Promise<readonly string[]> {
-  const name = await git(world, directory, ["config", "--get", "user.name"]);
-  const email = await git(world, directory, ["config", "--get", "user.email"]);
+export async function identity(world: World, directory: string): Promise<readonly string[]> {
+  const name = await runGit(world, directory, ["config", "--get", "user.name"]);
+  const email = await runGit(world, directory, ["config", "--get", "user.email"]);
   if (name.code === 0 && email.code === 0) return [];
   return ["-c", "user.name=Skein", "-c", "user.email=skein@localhost"];
 }
@@ -287,7 +302,7 @@ export async function commitAll(world: World, directory: string, message: string
   const status = await must(world, directory, ["status", "--porcelain", "-z"], what);
   if (status === "") return false;
   await must(world, directory, ["add", "--all"], what);
-  if ((await git(world, directory, ["diff", "--cached", "--quiet"])).code === 0) return false;
+  if ((await runGit(world, directory, ["diff", "--cached", "--quiet"])).code === 0) return false;
   const who = await identity(world, directory);
   await must(world, directory, [...who, "commit", "--quiet", "--message", message], what);
   return true;

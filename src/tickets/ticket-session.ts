@@ -162,10 +162,10 @@ const labelsOf = (
 /**
  * Of the agent and the run, inside the worktree if they are in the repository; at least the directory itself.
  */
-function bindingsOf(
+export function bindingsOf(
   own: readonly Binding[],
   { bind, directory, repository }: TicketRunSettings,
-  worktree: Worktree | null,
+  worktree: Pick<Worktree, "directory"> | null,
 ): Binding[] {
   const moved = (path: string): string => {
     const whole = resolve(directory, path);

@@ -3,8 +3,6 @@
  * are done. All progress is in the store and in the repository: a second run resumes, and several processes
  * may run one plan at once.
  */
-import { realpath, stat } from "node:fs/promises";
-import { resolve } from "node:path";
 import type { Budget } from "../core/budget/commands.ts";
 import type { Binding } from "../core/tool/commands.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
@@ -20,6 +18,7 @@ import { checkBinding, checkBudget } from "../runtime/options.ts";
 import { agentNamed, beginTicket, messageTicket, type TicketRunSettings } from "./ticket-session.ts";
 import {
   commitAll,
+  folderAt,
   headCommit,
   inTurn,
   repositoryOf,
@@ -41,6 +40,8 @@ import type { ProjectPlan } from "../runtime/project/plan.ts";
 import { realWorld } from "../runtime/world.ts";
 import type { WorkerEvent } from "../runtime/worker/worker.ts";
 
+export { mergePlan } from "./merge-queue.ts";
+export type { MergePlanOptions, MergeRow, MergeStatus } from "./merge-queue.ts";
 export { parsePlan } from "./plan.ts";
 export { projectPlan } from "./project-plan.ts";
 export type { Plan, PlanSource } from "./plan.ts";
@@ -158,15 +159,6 @@ async function mannerOf(engine: Engine, plan: Plan, options: RunPlanOptions): Pr
   }
   const repository = worktrees ? await repositoryOf(world, directory, base) : null;
   return { plan: plan.name, project: plan.project, agent, model, budget, bind, directory, repository };
-}
-
-async function folderAt(path: string): Promise<string> {
-  const whole = resolve(path);
-  const found = await stat(whole).catch(() => null);
-  if (found?.isDirectory() === true) return realpath(whole);
-  throw new SkeinError("not-found", `tickets: directory: ${quote(whole)} does not exist`, {
-    hint: "create it, or use another directory",
-  });
 }
 
 class PlanRun {

@@ -158,4 +158,37 @@ describe("tickets", () => {
     );
     assert.ok(!existsSync(join(folder, "skein.db")));
   });
+
+  test("merges branches into a base that is not checked out, and says what it lacks", async () => {
+    const folder = makeFolder();
+    const skein = skeinIn(folder);
+    using repository = newRepository();
+    const plan = join(folder, "plan.md");
+    writeFileSync(plan, 'accept: file: a.txt\n\n## a: Make A\nwrite "one" to a.txt\n');
+    const words = ["--directory", repository.top];
+    const model = ["--model", "offline/offline"];
+    const ran = await skein.here("tickets", "run", plan, "--worktrees", ...words, ...model);
+    assert.equal(ran.code, 0, ran.stderr);
+    const merge = (...more: readonly string[]) => skein.here("tickets", "merge", plan, ...words, ...more);
+    const none = await merge();
+    assert.deepEqual([none.code, none.stderr.split("\n")[0]], [2, "skein: merge: base is required"]);
+    const taken = await merge("--base", "main");
+    assert.equal(taken.code, 1);
+    assert.match(taken.stderr, /base: main is checked out in .*\n.*git branch integration main/);
+    assert.equal((await merge("--base", "x", "--method", "squash")).code, 2);
+    assert.equal((await merge("--base", "x", "--parallel", "2")).code, 2);
+    repository.git("branch", "integration");
+    const dry = await merge("--base", "integration", "--dry-run");
+    assert.match(
+      dry.stdout,
+      /^TICKET +STATUS +COMMIT +BRANCH +SESSION +ABOUT\na +ready .*would be merged\n$/,
+    );
+    const done = await merge("--base", "integration", "--json");
+    assert.equal(done.code, 0, done.stderr);
+    const commit = repository.git("rev-parse", "integration");
+    assert.partialDeepStrictEqual(parseLines(done.stdout)[0], { ticket: "a", status: "merged", commit });
+    assert.equal(repository.git("show", "integration:a.txt"), "one");
+    const again = await merge("--base", "integration");
+    assert.match(again.stderr, /1 ticket: 1 in integration\n/);
+  });
 });

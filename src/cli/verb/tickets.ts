@@ -24,9 +24,10 @@ import { checkModelName } from "../format/model-name.ts";
 import { storeExists } from "../open/open-engine.ts";
 import { questionLines, questionOf, wayOn } from "../chat/question.ts";
 import { makeTicketView, summed, ticketTable } from "../format/ticket-view.ts";
+import { mergeOptions, runMerge } from "./tickets-merge.ts";
 import { verb, type VerbCall, type OptionValues } from "../command/verb.ts";
 
-const actions = ["run", "status"] as const;
+const actions = ["run", "status", "merge"] as const;
 const options = {
   agent: { type: "text", value: "NAME[@VERSION]", what: "the agent of tickets that name none" },
   model: { type: "text", value: "PROVIDER/MODEL", what: "the model" },
@@ -38,7 +39,11 @@ const options = {
     what: "the number of tickets at once; by default 3 with --worktrees, else 1",
   },
   worktrees: { type: "flag", short: "w", what: "each ticket gets a Git worktree and a branch" },
-  base: { type: "text", value: "REF", what: "the start of branches; by default what is checked out" },
+  base: {
+    type: "text",
+    value: "REF",
+    what: "the start of branches, by default what is checked out; merge: the branch that receives them",
+  },
   tries: {
     type: "count",
     least: 1,
@@ -52,6 +57,7 @@ const options = {
   name: { type: "text", what: "the name of the plan; by default its own, or the file's" },
   retry: { type: "flag", what: "retry failed tickets, and resume those that an error suspended" },
   "dry-run": { type: "flag", what: "only show what would be done" },
+  ...mergeOptions,
   ...budgetOptions,
 } as const;
 
@@ -63,6 +69,7 @@ export const tickets = verb({
     "skein tickets run PLAN [options]",
     "skein tickets run --project PROJECT [options]",
     "skein tickets status PLAN",
+    "skein tickets merge PLAN --base BRANCH [options]",
   ],
   options,
   about: [
@@ -81,12 +88,17 @@ export const tickets = verb({
     "With --worktrees the branches are skein/PLAN/TICKET, in .skein/worktrees; a ticket with " +
       "dependencies begins with their work, merged. The exit code is 0 when all is done, 1 when a " +
       "ticket failed, and 7 when one is blocked.",
+    "merge brings the branches of finished tickets to the base, one after the other: it merges in a " +
+      "worktree of its own, runs the checks there, and moves the base to exactly the commit that passed. " +
+      "The base must not be checked out. With --agent a session works on conflicts and failed checks. " +
+      "Run again, it continues.",
   ],
   examples: [
     "skein tickets run plan.md --agent coder --worktrees  # three at once",
     "skein tickets run plan.md --agent coder -w -p 5 --usd 2  # five, for $2 each at most",
     "skein tickets run plan.md --dry-run  # the tickets and their status; runs nothing",
     "skein tickets run --project 7f3k2m --agent coder -w  # the plan that a project keeps",
+    "skein tickets merge plan.md --base integration --agent coder  # a base that is not checked out",
     "skein tickets status plan.md --json  # for programs: one ticket a line",
   ],
   async run(call) {
@@ -101,13 +113,31 @@ export const tickets = verb({
       ...call,
       source: source.project === undefined ? source.file : `--project ${source.project}`,
     };
+    if (action === "merge") return mergeAll(here, plan);
     return action === "status" ? showStatus(here, plan) : runAll(here, plan);
   },
 });
 
+const budgets = Object.keys(budgetOptions) as (keyof typeof budgetOptions)[];
+const ofMerge = Object.keys(mergeOptions) as (keyof typeof mergeOptions)[];
 const takes = {
-  run: Object.keys(options) as (keyof typeof options)[],
+  run: (Object.keys(options) as (keyof typeof options)[]).filter(
+    (name) => !ofMerge.some((one) => one === name),
+  ),
   status: ["name", "project"],
+  merge: [
+    ...ofMerge,
+    ...budgets,
+    "base",
+    "agent",
+    "model",
+    "tries",
+    "directory",
+    "bind",
+    "name",
+    "project",
+    "dry-run",
+  ],
 } as const satisfies Record<(typeof actions)[number], readonly (keyof typeof options)[]>;
 
 type TicketsCall = Pick<VerbCall, "out" | "engine" | "place" | "untilStopped"> & {
@@ -150,6 +180,24 @@ async function readFileText(path: string): Promise<string> {
 async function showStatus({ out, engine }: TicketsCall, plan: Plan): Promise<void> {
   const opened = await engine();
   await summary({ out }, await listTickets(opened, plan));
+}
+
+async function mergeAll(
+  { options: given, out, engine, untilStopped }: TicketsCall,
+  plan: Plan,
+): Promise<number> {
+  const { base, method, accept, unchecked, agent, model, tries, directory } = given;
+  await checkModelName(model);
+  return runMerge(out, await engine(), plan, {
+    base,
+    method,
+    accept,
+    unchecked,
+    ...present({ agent, model, tries, directory, budget: budgetOf(given) }),
+    ...(given.bind.length === 0 ? {} : { bind: given.bind.map(parseBinding) }),
+    dryRun: given["dry-run"],
+    signal: untilStopped(),
+  });
 }
 
 async function runAll(here: TicketsCall, plan: Plan): Promise<number> {

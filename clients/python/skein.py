@@ -1813,6 +1813,44 @@ class CheckResult(TypedDict):
     checks: List[CheckResultCheck]
 
 
+class _ExploreResultAlternativeCheck(TypedDict):
+    check: str
+    kind: Literal["command", "file", "review", "person"]
+    status: Literal["passed", "failed", "error", "waiting"]
+    reason: Optional[str]
+
+
+class ExploreResultAlternativeCheck(_ExploreResultAlternativeCheck, total=False):
+    score: float
+
+
+class ExploreResultAlternative(TypedDict):
+    alternative: int
+    objective: str
+    session: str
+    status: Literal["done", "blocked", "failed"]
+    why: Optional[str]
+    score: Optional[float]
+    passed: Optional[bool]
+    checks: List[ExploreResultAlternativeCheck]
+    nanoUsd: int
+    steps: int
+    directory: Optional[str]
+
+
+class ExploreResultMerged(TypedDict):
+    written: Optional[int]
+    conflicts: List[str]
+
+
+class ExploreResult(TypedDict):
+    exploration: str
+    atSeq: int
+    alternatives: List[ExploreResultAlternative]
+    winner: Optional[str]
+    merged: Optional[ExploreResultMerged]
+
+
 class Me(TypedDict):
     actor: str
     tenant: str
@@ -2324,6 +2362,9 @@ _OPERATIONS: Dict[str, _Operation] = {
         takes="json",
     ),
     "session.check": _Operation("POST", "/v1/sessions/{id}/check",
+        takes="json",
+    ),
+    "session.explore": _Operation("POST", "/v1/sessions/{id}/explore",
         takes="json",
     ),
     "session.setChecks": _Operation("POST", "/v1/sessions/{id}/set-checks",
@@ -6454,6 +6495,39 @@ class Session(_SessionBase):
             timeout=timeout,
         ))
 
+    def explore(
+        self,
+        *,
+        alternatives: Sequence[str],
+        judge: Optional[Sequence[Union[str, Union[CommandOpenAccept, FileOpenAccept, ReviewOpenAccept, PersonOpenAccept]]]] = None,
+        budget: Optional[Budget] = None,
+        files: Optional[str] = None,
+        at_seq: Optional[int] = None,
+        merge: Optional[bool] = None,
+        name: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> ExploreResult:
+        """Tries several ways to go on: each in a fork that runs, scored by checks and compared. With merge
+        what the winner learned comes back. The same call again continues the same exploration.
+        """
+        return cast("ExploreResult", self._call(
+            "session.explore",
+            {
+                "alternatives": alternatives,
+                "judge": judge,
+                "budget": budget,
+                "files": files,
+                "atSeq": at_seq,
+                "merge": merge,
+                "name": name,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
     def set_checks(
         self,
         checks: Sequence[Union[str, Union[CommandOpenAccept, FileOpenAccept, ReviewOpenAccept, PersonOpenAccept]]],
@@ -9895,6 +9969,39 @@ class AsyncSession(_AsyncSessionBase):
                 "pass": pass_,
                 "fail": fail,
                 "because": because,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
+    async def explore(
+        self,
+        *,
+        alternatives: Sequence[str],
+        judge: Optional[Sequence[Union[str, Union[CommandOpenAccept, FileOpenAccept, ReviewOpenAccept, PersonOpenAccept]]]] = None,
+        budget: Optional[Budget] = None,
+        files: Optional[str] = None,
+        at_seq: Optional[int] = None,
+        merge: Optional[bool] = None,
+        name: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> ExploreResult:
+        """Tries several ways to go on: each in a fork that runs, scored by checks and compared. With merge
+        what the winner learned comes back. The same call again continues the same exploration.
+        """
+        return cast("ExploreResult", await self._call(
+            "session.explore",
+            {
+                "alternatives": alternatives,
+                "judge": judge,
+                "budget": budget,
+                "files": files,
+                "atSeq": at_seq,
+                "merge": merge,
+                "name": name,
             },
             idempotency_key=idempotency_key,
             if_match=if_match,

@@ -80,6 +80,89 @@ export const sessionChecks = {
       ],
     },
   }),
+  "session.explore": change("session", "explore", {
+    title: "Explore alternatives",
+    words: "try compare what if side quest branch fork",
+    local: { signal: "client" },
+    scope: "operate",
+    summary:
+      "Tries several ways to go on: each in a fork that runs, scored by checks and compared. With merge what " +
+      "the winner learned comes back. The same call again continues the same exploration.",
+    params: () => ({
+      alternatives: z
+        .array(field.Objective)
+        .min(2)
+        .max(limit.alternativesMax)
+        .describe("what each alternative is to do"),
+      judge: field
+        .Checks()
+        .describe("what scores them, as accept checks; by default those of the session")
+        .exactOptional(),
+      budget: field
+        .Budget()
+        .describe("of each alternative; by default an equal share of what is left to the session")
+        .exactOptional(),
+      files: field.Path.describe(
+        "a directory, below which each gets its own copy of the files",
+      ).exactOptional(),
+      atSeq: field.Position.describe("where they begin; by default the last position").exactOptional(),
+      merge: z
+        .boolean()
+        .describe("merge what the winner learned, if it passed all checks and nothing conflicts")
+        .exactOptional(),
+      name: field.Name.describe("tells explorations of the same alternatives apart").exactOptional(),
+    }),
+    answer: () =>
+      z.looseObject({
+        exploration: Text,
+        atSeq: Count,
+        alternatives: z.array(
+          z.looseObject({
+            alternative: Count,
+            objective: Text,
+            session: SessionId,
+            status: z.enum(["done", "blocked", "failed"]),
+            why: MaybeText,
+            score: z.number().nullable(),
+            passed: Flag.nullable(),
+            checks: z.array(
+              z.looseObject({
+                check: Text,
+                kind: z.enum(checkKinds),
+                status: z.enum([...checkStatuses, "waiting"]),
+                reason: MaybeText,
+                score: z.number().optional(),
+              }),
+            ),
+            nanoUsd: Count,
+            steps: Count,
+            directory: MaybeText,
+          }),
+        ),
+        winner: SessionId.nullable(),
+        merged: z.looseObject({ written: Count.nullable(), conflicts: z.array(Text) }).nullable(),
+      }),
+    verb: {
+      group: "Branches",
+      line: "Try several ways to go on, each in a fork that runs, and compare them.",
+      flags: {
+        alternatives: { name: "try", type: "list", value: "OBJECTIVE" },
+        judge: { type: "list", value: "CHECK" },
+        files: { value: "DIR" },
+        atSeq: "at",
+      },
+      about: [
+        "CHECK is as for accept: a command, a file, a review or a person. A fork's score is the mean of its " +
+          "checks; a review counts as its score. The highest score wins, of equals the cheaper one.",
+        "Without --files all alternatives work on the same files. The forks stay, whoever wins: read, diff " +
+          "or merge any of them. After a crash the same command continues with the same forks.",
+      ],
+      examples: [
+        'skein explore 4x8kz1 --try "Use a queue" --try "Use a lock" --judge "command: npm test" --files ../tries',
+        'skein explore 4x8kz1 --try "Ask Ana" --try "Guess" --judge "review: Is it right?" --usd 1 --merge',
+      ],
+    },
+  }),
   "session.setChecks": change("session", "setChecks", {
     title: "Set the accept checks",
     words: "accept proof done",

@@ -76,6 +76,8 @@ export const limit = {
   checkBytesMax: 1_048_576,
   /** Accept checks of one session, each text of one, and the output that is kept. */
   acceptsMax: 20,
+  /** Alternatives of one exploration. */
+  alternativesMax: 8,
   acceptCharsMax: 4_000,
   acceptOutputCharsMax: 16_384,
   /** The time limit of a command that is an accept check: by default, and at most. */

@@ -42,6 +42,7 @@ export type { MissedRule, WakeTrigger } from "../core/trigger/trigger.ts";
 export type { CountedUsage } from "../core/turn/commands.ts";
 export type { RolloverOptions } from "../runtime/branch/succession.ts";
 export type { CarriedPart, CarryOver } from "../runtime/branch/carry-over.ts";
+export type { ExploredAlternative, ExploreOptions, ExploreReport } from "../runtime/check/explore.ts";
 export type { CheckOptions, CheckReport, CheckRow } from "../runtime/check/session-checks.ts";
 export type { CancelTreeResult } from "../runtime/branch/children.ts";
 export type { FileDiff, FilesDiff } from "../runtime/branch/diff-files.ts";

@@ -18,7 +18,7 @@ const promised =
   "prioritize cancel " +
   "interrupt sleep trigger mcp " +
   "bind unbind grant budget ask run input answer send context explain compress uncompress stages " +
-  "tools cost " +
+  "tools cost explore " +
   "agents models chat merge lineage diff replay score import convert migrate keys " +
   "policy retain handoff contract deliver erase hold memory scan up top workers tickets tenants acp proxy " +
   "serve settle tokens hooks anchor approvals project accept check amend deps affected on-change reload";

@@ -45,6 +45,7 @@ export const table: Readonly<Record<string, Row>> = {
     "a probe's large output is a blob": driven,
     "a program that drives a session can settle a call with a large output": driven,
   }),
+  "check/explore.test.ts": but({ "bad input is refused, and nothing is forked": inside }),
   "check/checks.test.ts": but({
     "an agent's handle sets no checks": inside,
   }),

@@ -58,6 +58,7 @@ const longFiles: ReadonlySet<string> = new Set([
   "crash/external-kill.test.ts",
   "crash/memory-kill.test.ts",
   "crash/rollover-kill.test.ts",
+  "crash/explore-kill.test.ts",
   "cli/depend.test.ts",
   "cli/work.test.ts",
 ]);
@@ -74,6 +75,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/transfer/bundle.test.ts": "takes long, and brings sessions in as move.test.ts does",
   "runtime/govern/canary.test.ts": ofSqlite,
   "runtime/check/checks.test.ts": 2,
+  "runtime/check/explore.test.ts": 2,
   "runtime/branch/children.test.ts": 3,
   "runtime/branch/clear.test.ts": 3,
   "runtime/branch/amend.test.ts": 1,
@@ -206,6 +208,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "crash/external-kill.test.ts": 2,
   "crash/memory-kill.test.ts": 2,
   "crash/rollover-kill.test.ts": 4,
+  "crash/explore-kill.test.ts": 2,
   "crash/fault.test.ts": ofSqlite,
   "crash/import-kill.test.ts": ofSqlite,
   "crash/kill.test.ts": "kill.ts in test/postgres kills writers there, and the server too",

@@ -39,6 +39,7 @@ const rightly: Readonly<Record<string, Params>> = {
   "session.promote": { kind: "fact", key: "k", scope: "workspace" },
   "session.scratch": { key: "k", value: 1 },
   "session.setChecks": { checks: [] },
+  "session.explore": { alternatives: ["A", "B"] },
   "session.uncompress": {},
   "session.compress": { strategy: "prune" },
   "session.amend": { objective: "o", because: "b" },

@@ -219,6 +219,7 @@ async function living({ on, open, place }: Caller, id: string): Promise<string> 
   await on(asks, "reopen");
   await on(asks, "setChecks", { checks: ["person: Is it right?"] });
   await on(asks, "check", { pass: "person", because: "seen" });
+  await on(asks, "explore", { alternatives: ["Do this", "Do that"], budget: { steps: 3 } });
   await on(asks, "close", { outcome: "completed" });
   await on(asks, "archive");
   const { session: next } = (await on(id, "clear", { handoff: true })) as { session: string };

@@ -87,6 +87,7 @@ const asks: Readonly<Partial<Record<OperationId, Asked>>> = {
 /** What writes nothing to its session, and what only a waiting call or a changed document allows. */
 const others = [
   "session.fork",
+  "session.explore",
   "session.promote",
   "session.reload",
   "session.replay",

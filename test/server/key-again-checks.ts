@@ -25,5 +25,6 @@ export const ofChecks = {
   "session.reload": [{ before: stale, answer: "duplicate" }],
   "session.amend": [{ params: { objective: "o", because: "b" }, answer: "duplicate" }],
   "session.setChecks": [{ params: { checks: ["person: ok?"] }, answer: "duplicate" }],
+  "session.explore": [{ params: { alternatives: ["A", "B"], judge: ["person: ok?"] } }],
   "session.check": [{ params: { pass: "person" }, before: checked }],
 } as const;

@@ -1,4 +1,5 @@
 /** Accept checks: what came of each. */
+import { moneyText } from "../../core/text/money.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import { plain } from "../command/presentation.ts";
 import { ago } from "../format/moment.ts";
@@ -10,6 +11,40 @@ export const checkPlain = [
   plain("session.setChecks", {
     prepare({ params }) {
       params.checks ??= [];
+    },
+  }),
+  plain("session.explore", {
+    print(report, { found: { id }, out }) {
+      const { alternatives, winner, merged } = report;
+      const lines = alternatives.map(
+        ({ alternative, session, status, score, nanoUsd, steps, why, objective }) => {
+          const mark =
+            session === winner ? out.green("wins") : status === "done" ? "done" : out.yellow(status);
+          const scored = score === null ? "-" : score.toFixed(2);
+          const about = oneLine(why === null ? objective : `${objective}: ${why}`);
+          return `${alternative}  ${shortId(session)}  ${mark}  ${scored}  ${moneyText(nanoUsd)}  ${steps} steps  ${about}`;
+        },
+      );
+      const failed = alternatives.flatMap(({ session, checks }) =>
+        checks
+          .filter(({ status }) => status !== "passed")
+          .map(
+            ({ check, status, reason }) =>
+              `  ${shortId(session)} ${check} ${status}: ${oneLine(reason ?? "")}`,
+          ),
+      );
+      const next =
+        winner === null
+          ? ["no winner: compare them with skein diff, and merge one with skein merge"]
+          : merged === null
+            ? [`merge it: ${out.command(`merge ${shortId(id)} --from ${shortId(winner)}`)}`]
+            : merged.conflicts.length > 0
+              ? [`not merged: ${merged.conflicts.join(", ")} conflict`]
+              : [`merged into ${shortId(id)}`];
+      return {
+        json: { session: id, ...report },
+        lines: [...lines, ...failed.map((one) => out.dim(one)), ...next],
+      };
     },
   }),
   plain("session.check", {

@@ -1,6 +1,7 @@
 /** The session's calls on its accept checks. */
 import type { AcceptCheck } from "../../core/check/check.ts";
 import type { SessionId } from "../../core/ids.ts";
+import type { ExploreOptions, ExploreReport } from "../check/explore.ts";
 import type { CheckOptions, CheckReport } from "../check/session-checks.ts";
 import type { Deps } from "../deps.ts";
 import type { AppendResult } from "../log/append-result.ts";
@@ -21,6 +22,14 @@ export class SessionChecks extends SessionMessages {
    */
   async check(options: CheckOptions = {}): Promise<CheckReport> {
     return (await import("../check/session-checks.ts")).checkSession(this.#deps, this.id, options);
+  }
+
+  /**
+   * Tries several ways to go on from a position: each in a fork that runs, scored by checks and compared. The
+   * same call again continues the same exploration.
+   */
+  async explore(options: ExploreOptions): Promise<ExploreReport> {
+    return (await import("../check/explore.ts")).exploreSession(this.#deps, this.id, options);
   }
 
   /**

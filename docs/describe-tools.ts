@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { realWorld } from "../src/runtime/world.ts";
 import type { StoredBinding, Tool } from "../src/tool/port.ts";
+import { controlTools } from "../src/tool/session-control.ts";
 import { makeToolSource } from "../src/tool/source.ts";
 import { cell, kindOf, type Schema } from "./describe-calls.ts";
 
@@ -30,6 +31,15 @@ const groups: readonly {
       "Every session has these, unless the agent's `tools` leaves them out. They change the session's own " +
       "log, in one append with the result, so a crash cannot cut them off.",
     kind: null,
+  },
+  {
+    title: "Tools that direct the session",
+    lead:
+      "A session has these only if you bind them, each by its name: `skein open --bind tool:rewind`, or `bind: " +
+      "[{ kind: tool, name: rewind }]` of an agent. [Permission rules](permissions.md) hold for them by their " +
+      "names. Forks and children that the session makes inherit the bindings. A tool of your own with one of " +
+      "these names takes its place.",
+    kind: "tool",
   },
   {
     title: "Files",
@@ -72,6 +82,7 @@ export async function describeTools(): Promise<string> {
 
 /** The tools of a binding of this kind, without those of every session; null: only those. */
 async function toolsOf(kind: StoredBinding["kind"] | null): Promise<readonly Tool[]> {
+  if (kind === "tool") return controlTools;
   const folder = mkdtempSync(join(tmpdir(), "skein-describe-tools-"));
   try {
     const path = join(folder, kind === "database" ? "rates.db" : "notes");

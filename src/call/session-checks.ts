@@ -86,8 +86,8 @@ export const sessionChecks = {
     local: { signal: "client" },
     scope: "operate",
     summary:
-      "Tries several ways to go on: each in a fork that runs, scored by checks and compared. With merge what " +
-      "the winner learned comes back. The same call again continues the same exploration.",
+      "Tries several ways to go on: each in a fork that runs, scored by checks and compared. With merge " +
+      "what the winner learned comes back. The same call again continues the same exploration.",
     params: () => ({
       alternatives: z
         .array(field.Objective)
@@ -152,13 +152,13 @@ export const sessionChecks = {
         atSeq: "at",
       },
       about: [
-        "CHECK is as for accept: a command, a file, a review or a person. A fork's score is the mean of its " +
-          "checks; a review counts as its score. The highest score wins, of equals the cheaper one.",
-        "Without --files all alternatives work on the same files. The forks stay, whoever wins: read, diff " +
-          "or merge any of them. After a crash the same command continues with the same forks.",
+        "CHECK is as for accept: a command, a file, a review or a person. A fork's score is the mean of " +
+          "its checks; a review counts as its score. The highest score wins, of equals the cheaper one.",
+        "Without --files all alternatives work on the same files. All forks stay: read, diff or merge any " +
+          "of them. After a crash the same command continues with the same forks.",
       ],
       examples: [
-        'skein explore 4x8kz1 --try "Use a queue" --try "Use a lock" --judge "command: npm test" --files ../tries',
+        'skein explore 4x8kz1 --try "Use a queue" --try "Use a lock" --judge "command: make" --files ../t',
         'skein explore 4x8kz1 --try "Ask Ana" --try "Guess" --judge "review: Is it right?" --usd 1 --merge',
       ],
     },

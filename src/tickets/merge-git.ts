@@ -1,6 +1,6 @@
 /**
  * Git for the merge queue. Candidates are made beside the base: as objects, and in worktrees of the queue.
- * Only `moveBase` changes a branch, by compare-and-swap. Every step can be repeated after a crash.
+ * Only `advanceBranch` changes a branch, by compare-and-swap. Every step can be repeated after a crash.
  */
 import { mkdir, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -75,7 +75,7 @@ async function assertNotCheckedOut(world: World, { top, name }: MergeBase): Prom
 }
 
 /** Moves the base to a commit that follows it; false if the base is no longer where it was. */
-export async function moveBase(
+export async function advanceBranch(
   world: World,
   base: MergeBase,
   { from, to, ticket }: { readonly from: string; readonly to: string; readonly ticket: string },
@@ -146,7 +146,7 @@ const isThere = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** The landing's worktree, fresh, at a commit. What was there goes: call it only when nothing is to be kept. */
+/** The landing's worktree, fresh, at a commit. Call it only when nothing of what is there is to be kept. */
 export async function placeAt(world: World, top: string, directory: string, commit: string): Promise<void> {
   await removeLanding(world, top, directory);
   await mkdir(dirname(directory), { recursive: true });

@@ -21,7 +21,7 @@ import {
   landingDirectory,
   landingTree,
   mergeCandidate,
-  moveBase,
+  advanceBranch,
   placeAt,
   rebaseCandidate,
   removeLanding,
@@ -175,7 +175,7 @@ class Landing {
       if (failed === "again") continue;
       if (failed !== null) return failed;
       tried += 1;
-      if (await moveBase(world, base, { from, to: commit, ticket: this.#one.ticket.id }))
+      if (await advanceBranch(world, base, { from, to: commit, ticket: this.#one.ticket.id }))
         return this.#end(commit);
     }
     return this.result("blocked", `${base.name} moved ${baseMovesMax} times meanwhile: run it again`);

@@ -60,8 +60,8 @@ export interface MergePlanOptions {
 }
 
 /**
- * `merged`: the base has it. `ready` to land. `landing` now. `waiting` until it, or one that it depends on, is
- * done or merged. `conflict`, `failed` and `blocked` need a person.
+ * `merged`: the base has it. `ready` to land. `landing` now. `waiting` until it, or one that it depends on,
+ * is done or merged. `conflict`, `failed` and `blocked` need a person.
  */
 export type MergeStatus = "merged" | "ready" | "landing" | "waiting" | "conflict" | "failed" | "blocked";
 
@@ -286,7 +286,7 @@ class MergeQueue {
     return { ticket, branch: row.branch, head, checks: own === undefined ? [] : await this.#checksOf(own) };
   }
 
-  /** The checks that the ticket's session was held to, and those of this queue: what a merged tree can fail. */
+  /** The checks that the ticket's session was held to, and those of this queue, of commands and files. */
   async #checksOf({ session: id }: TicketRow): Promise<readonly NamedCheck[]> {
     const own: AcceptCheck[] = [];
     if (id !== null) {

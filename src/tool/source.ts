@@ -16,6 +16,7 @@ import { mcpTools } from "./mcp.ts";
 import type { StoredBinding, OuterTool, Tool, Toolbox, ToolSource } from "./port.ts";
 import { reservedBy } from "./reserved-names.ts";
 import { openRoot } from "./root.ts";
+import { controlTools } from "./session-control.ts";
 import { sessionTools } from "./session.ts";
 import { shellTools } from "./shell.ts";
 
@@ -84,14 +85,16 @@ export function makeToolSource(options: {
   };
 }
 
-async function namedTool(given: readonly OuterTool[], { name, options }: StoredBinding): Promise<OuterTool> {
+async function namedTool(given: readonly OuterTool[], { name, options }: StoredBinding): Promise<Tool> {
   if (typeof options === "object" && options !== null && "external" in options) {
     const { boundExternalTool } = await import("./external.ts");
     return boundExternalTool(name, options);
   }
   const tool = given.find((one) => one.name === name);
   if (tool !== undefined) return tool;
-  const names = given.map((one) => one.name);
+  const control = controlTools.find((one) => one.name === name);
+  if (control !== undefined) return control;
+  const names = [...given, ...controlTools].map((one) => one.name);
   const near = nearest(name, names);
   throw new SkeinError("not-found", `tool "${name}" is bound, but not registered in this process`, {
     hint:

@@ -67,6 +67,7 @@ export const table: Readonly<Record<string, Row>> = {
   "turn/permission.test.ts": all,
   "turn/uncompress.test.ts": all,
   "turn/zone.test.ts": all,
+  "turn/control-tools.test.ts": all,
   "turn/zone-rollover.test.ts": all,
   "turn/tool-ledger.test.ts": driven,
   "trigger/folder-tree.test.ts": inside,

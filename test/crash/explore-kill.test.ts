@@ -70,7 +70,7 @@ async function killedAfter(dieAfter: number): Promise<boolean> {
   }
 }
 
-test("an exploration that is killed goes on with the same alternatives, and does nothing twice", async (context) => {
+test("a killed exploration continues with the same forks, and does nothing twice", async (context) => {
   const step = sliced(6, 1);
   let appends = 1;
   let kills = 0;

@@ -145,7 +145,7 @@ async function killedAt(dieAt: string | null, folder: string): Promise<boolean> 
   return killed;
 }
 
-test("two processes roll over at once and a third asks at the first id: each question is answered once", async () => {
+test("two processes roll over while a third asks at the first id: each answer is given once", async () => {
   const folder = await mkdtemp(join(tmpdir(), "skein-rollover-"));
   try {
     const path = await newPlace(folder);

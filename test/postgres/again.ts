@@ -59,6 +59,7 @@ const longFiles: ReadonlySet<string> = new Set([
   "crash/memory-kill.test.ts",
   "crash/rollover-kill.test.ts",
   "crash/explore-kill.test.ts",
+  "crash/control-kill.test.ts",
   "cli/depend.test.ts",
   "cli/work.test.ts",
 ]);
@@ -92,6 +93,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/context/account.test.ts": generated,
   "runtime/turn/uncompress.test.ts": ofModels,
   "runtime/turn/zone.test.ts": ofModels,
+  "runtime/turn/control-tools.test.ts": 3,
   "runtime/turn/zone-rollover.test.ts": 4,
   "runtime/context/grow.test.ts": ofModels,
   "runtime/context/retrieve.test.ts": 2,
@@ -209,6 +211,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "crash/memory-kill.test.ts": 2,
   "crash/rollover-kill.test.ts": 4,
   "crash/explore-kill.test.ts": 2,
+  "crash/control-kill.test.ts": 3,
   "crash/fault.test.ts": ofSqlite,
   "crash/import-kill.test.ts": ofSqlite,
   "crash/kill.test.ts": "kill.ts in test/postgres kills writers there, and the server too",

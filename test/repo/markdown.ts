@@ -34,7 +34,7 @@ const given = [
   'import { homedir } from "node:os";',
   'import { readFile } from "node:fs/promises";',
   'import { defineTool, openEngine, SkeinError, ToolOutput, type Engine, type Session } from "skein";',
-  'import { listTickets, parsePlan, runPlan } from "skein/tickets";',
+  'import { listTickets, mergePlan, parsePlan, runPlan } from "skein/tickets";',
   "import { findTranscripts, importTranscripts, readTranscript, SourceFolder, watchTranscripts } " +
     'from "skein/transcripts";',
   "declare const engine: Engine, session: Session, plan: ReturnType<typeof parsePlan>;",

@@ -69,6 +69,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       context: "a step sends a context",
       branch: "a session tool opens and forks children",
       project: "a session tool proposes tickets for the plan of its project",
+      trigger: "a session tool sets times",
     },
   },
   depend: {

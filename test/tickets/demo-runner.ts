@@ -1,6 +1,6 @@
 /**
- * The program of demo.test.ts: runs the plan, then the merge queue, with a model that follows a script. It may
- * be killed at any point, and there may be several of it.
+ * The program of demo.test.ts: runs the plan, then the merge queue, with a model that follows a script. It
+ * may be killed at any point, and there may be several of it.
  */
 import { appendFileSync, existsSync, readFileSync, writeSync } from "node:fs";
 import * as z from "zod";

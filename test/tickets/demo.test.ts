@@ -132,7 +132,7 @@ async function judgeMoves(store: string, reflog: string): Promise<void> {
   for (const line of moves) assert.ok(passed.has(line.slice(0, 40)), line);
 }
 
-test("a project of tickets with failing checks, a conflict and kills comes to the same end twice", async (context) => {
+test("with failing checks, a conflict and kills a project comes to the same end twice", async (context) => {
   const ids = isLong ? Object.keys(project) : small;
   const seed = Number(process.env["SKEIN_TEST_SEED"] ?? 1);
   context.diagnostic(`seed ${seed}`);

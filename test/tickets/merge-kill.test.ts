@@ -156,7 +156,7 @@ const points = sliced(4, 95);
 
 for (const method of ["merge", "rebase"] as const) {
   if (method === "rebase" && !isLong) continue;
-  test(`killed between any two Git commands (${method}): the base has only what passed, and all of it once`, async (context) => {
+  test(`killed between Git commands, the base has only what passed (${method})`, async (context) => {
     using place = new Place();
     await place.prepare();
     const first = place.reset("never");

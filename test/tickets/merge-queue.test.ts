@@ -168,7 +168,7 @@ const conflicting = planOf(
   "write beta to note.txt",
 );
 
-test("a conflict goes to a person, or to a session with both sides; markers that are left go back", async () => {
+test("a conflict goes to a person, or to a session; markers that are left go back", async () => {
   using repository = newRepository();
   let told = "";
   let times = 0;
@@ -185,8 +185,8 @@ test("a conflict goes to a person, or to a session with both sides; markers that
     [
       "b",
       "conflict",
-      "skein/plan/b conflicts with integration in note.txt: merge integration into skein/plan/b by hand; or " +
-        "run it with --agent NAME",
+      "skein/plan/b conflicts with integration in note.txt: merge integration into skein/plan/b by hand; " +
+        "or run it with --agent NAME",
     ],
   ]);
   assert.equal(repository.git("show", "integration:note.txt"), "alpha");
@@ -249,8 +249,9 @@ test("with rebase the base stays linear; what conflicts is merged", async () => 
 test("a base that moves while checks run is checked again; a branch that vanished is reported", async () => {
   using repository = newRepository();
   await using engine = await engineOf();
+  const move = `git -C ${repository.top} branch -f integration other`;
   const plan = planOf(
-    `accept: command (ok): test -e moved || { touch moved; git -C ${repository.top} update-ref refs/heads/integration other; }`,
+    `accept: command (ok): test -e m || { touch m; ${move}; }`,
     "## a: A",
     "write alpha to a.txt",
     "## b: B",
@@ -273,7 +274,7 @@ test("a base that moves while checks run is checked again; a branch that vanishe
   assert.match(b?.why ?? "", /its branch skein\/plan\/b is missing: git branch skein\/plan\/b [0-9a-f]{40}/);
 });
 
-test("a check that never ends is killed at its time limit; a stop leaves the landing to the next run", async () => {
+test("a check that never ends is killed at its limit; the next run continues a stopped landing", async () => {
   using repository = newRepository();
   await using engine = await engineOf();
   const slow = join(repository.top, "slow");

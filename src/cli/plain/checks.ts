@@ -22,7 +22,8 @@ export const checkPlain = [
             session === winner ? out.green("wins") : status === "done" ? "done" : out.yellow(status);
           const scored = score === null ? "-" : score.toFixed(2);
           const about = oneLine(why === null ? objective : `${objective}: ${why}`);
-          return `${alternative}  ${shortId(session)}  ${mark}  ${scored}  ${moneyText(nanoUsd)}  ${steps} steps  ${about}`;
+          const spent = `${moneyText(nanoUsd)}  ${steps} steps`;
+          return [alternative, shortId(session), mark, scored, spent, about].join("  ");
         },
       );
       const failed = alternatives.flatMap(({ session, checks }) =>

@@ -76,6 +76,8 @@ export type BranchCommand =
       readonly earlier: State;
       readonly requeue?: boolean;
       readonly reason?: string;
+      /** By the session's own run, in its turn: the input that it goes on with. */
+      readonly told?: string;
       /** Files that were restored with it. */
       readonly changed?: readonly TreeChange[];
     }

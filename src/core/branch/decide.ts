@@ -28,7 +28,7 @@ import { pinDraft } from "../session/decide.ts";
 import { type Mind, type State, emptyStanding } from "../state.ts";
 import { boundDraft, grantDraft } from "../tool/drafts.ts";
 import { changedDrafts } from "../tool/file-version.ts";
-import { endTurn, firstInputDrafts } from "../turn/drafts.ts";
+import { endTurn, firstInputDrafts, inputDraft } from "../turn/drafts.ts";
 
 export const branchDecisions: Decisions<BranchCommand["do"]> = {
   fork: (state, { parentHash, by, objective, name, budget, labels, ...rest }) => {
@@ -74,8 +74,9 @@ export const branchDecisions: Decisions<BranchCommand["do"]> = {
       ...(unreviewed === true ? [suspendForReview(forkReason)] : []),
     );
   },
-  rewind: (state, { earlier, requeue = false, reason, changed = [] }, { digest }) => {
-    const refusal = forbidden(state, "rewind", "be rewound");
+  rewind: (state, { earlier, requeue = false, reason, told, changed = [] }, { digest }) => {
+    const isOwn = told !== undefined && state.standing.status === "running";
+    const refusal = isOwn ? null : forbidden(state, "rewind", "be rewound");
     if (refusal !== null) return refusal;
     const ended = endTurn(state, digest, "interrupted", true);
     const body = { toSeq: earlier.seq, inputs: takenSince(state, earlier), requeued: requeue };
@@ -85,6 +86,14 @@ export const branchDecisions: Decisions<BranchCommand["do"]> = {
       draft("session.rewound", body, because(reason)),
       ...skipped(earlier.mind, rewoundSeq),
       ...changedDrafts(changed, digest, { cause: rewoundSeq }),
+      ...(told === undefined
+        ? []
+        : [
+            inputDraft(
+              { type: "input.received", from: "system", text: told },
+              state.standing.inbox.received + 1,
+            ),
+          ]),
       ...stillForReview(state),
     );
   },

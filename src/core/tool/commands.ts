@@ -114,7 +114,20 @@ export type ToolCommand =
       readonly outside?: boolean;
       /** For a session tool: its action, in one append with its result. */
       readonly act?:
-        | Extract<Command, { readonly do: "record" | "retract" | "scratch" | "sleep" }>
+        | Extract<
+            Command,
+            {
+              readonly do:
+                | "record"
+                | "retract"
+                | "scratch"
+                | "sleep"
+                | "save"
+                | "merge"
+                | "trigger"
+                | "untrigger";
+            }
+          >
         | {
             readonly do: "allot";
             readonly to: string;

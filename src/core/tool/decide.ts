@@ -1,4 +1,5 @@
 /** Decisions on tools: resource bindings, permissions, tool calls. */
+import { branchDecisions } from "../branch/decide.ts";
 import { sessionDecisions } from "../session/decide.ts";
 import { itemDecisions } from "../item/decide.ts";
 import type { CommandOf } from "../command.ts";
@@ -109,12 +110,15 @@ export const toolDecisions: Decisions<ToolCommand["do"]> = {
       return accept(settled(state, command.call, call, { status: "error", output }));
     }
     const { model } = state.standing;
-    const by = model === null ? {} : { model };
+    // The others say nothing of the model's own.
+    const isSaid = !["save", "trigger", "untrigger", "merge"].includes(command.act?.do ?? "");
+    const by = model === null || !isSaid ? {} : { model };
     const caused = (done?.drafts ?? []).map((one) => ({
       ...one,
       body: { ...(one.body as object), ...by },
       ...inTurn(state),
-      cause: call.seq,
+      // What a merge brings is caused by the merge.
+      cause: command.act?.do === "merge" ? (one.cause ?? call.seq) : call.seq,
       actor: `tool:${call.tool}`,
     }));
     const isOver = isWaiting(state) && state.mind.calls.size === 1;
@@ -222,6 +226,14 @@ function act(state: State, command: Act, facts: Parameters<Decide<"record">>[2])
       return itemDecisions.scratch(state, command, facts);
     case "sleep":
       return sessionDecisions.sleep(state, command, facts);
+    case "save":
+      return branchDecisions.save(state, command, facts);
+    case "merge":
+      return branchDecisions.merge(state, command, facts);
+    case "trigger":
+      return triggerDecisions.trigger(state, command, facts);
+    case "untrigger":
+      return triggerDecisions.untrigger(state, command, facts);
     case "allot":
       return allot(state, command, facts);
   }

@@ -6,6 +6,7 @@ import type { ItemKind, ItemStatus } from "../item/kind.ts";
 import type { Budget } from "../budget/commands.ts";
 import type { MemoryScope } from "../memory/name.ts";
 import type { TicketSpec } from "../project/ticket.ts";
+import type { TriggerSpec } from "../trigger/trigger.ts";
 
 /** An action of a session tool. */
 export type SessionAct =
@@ -81,4 +82,19 @@ export type SessionAct =
     }
   /** Proposes tickets for the plan of the project, or changes of its tickets; without any reads the plan. */
   | { readonly act: "plan"; readonly tickets?: readonly TicketSpec[]; readonly page?: number }
+  /** Names this position. */
+  | { readonly act: "save"; readonly name: string; readonly note?: string }
+  /** Back to a checkpoint; the session is told why, and goes on there. */
+  | { readonly act: "rewind"; readonly to: string; readonly because: string }
+  /** What a fork or child of this session recorded. */
+  | {
+      readonly act: "merge";
+      readonly from: string;
+      readonly resolve?: Readonly<Record<string, "ours" | "theirs">>;
+    }
+  | { readonly act: "handoff" }
+  /** Without `spec` it is removed. */
+  | { readonly act: "trigger"; readonly name: string; readonly spec?: TriggerSpec }
+  /** Before the next step. */
+  | { readonly act: "compress"; readonly instructions?: string }
   | { readonly act: "sleep"; readonly untilMs?: number; readonly forMs?: number; readonly reason?: string };

@@ -3,6 +3,7 @@
  * one is not resolved by name, nothing changes. Merged items are copied with their origin, and the other log
  * is never read again.
  */
+import type { CommandOf } from "../../core/command.ts";
 import { checkCall } from "../../call/check.ts";
 import type { ItemKind, ItemStatus } from "../../core/item/kind.ts";
 import type { MergeNote } from "../../core/branch/commands.ts";
@@ -126,6 +127,26 @@ export async function mergeSession(
   throw new SkeinError("conflict", `merge: ${session} changes too often; retries exhausted`, {
     hint: "retry later",
   });
+}
+
+/** The report of a merge, and the one command that writes it; null if there is nothing to write. */
+export async function mergeCommand(
+  deps: Deps,
+  session: SessionId,
+  options: MergeOptions,
+): Promise<{ readonly report: MergeReport; readonly command: CommandOf<"merge"> | null }> {
+  const theirs = await readParty(deps, options.from as SessionId, {});
+  const work: Work = { options, theirs, answers: new Map(), taken: [], settled: new Map() };
+  const ours = await readParty(deps, session, { state: await deps.writer.current(session) });
+  const plan = await planMerge(deps, ours, theirs);
+  const report = await reportOf(deps, work, plan, await settleConflicts(deps, work, ours, plan));
+  if (!report.ok || report.range === null) return { report, command: null };
+  const writes = [...report.taken, ...report.resolved.flatMap((one) => one.writes)];
+  if (writes.length >= limit.appendRecordsMax)
+    throw new SkeinError("refused", `merge: ${writes.length} items are too many for one call`, {
+      hint: "a person merges them",
+    });
+  return { report, command: { do: "merge", from: report.from, writes, note: noteOf(report, theirs) } };
 }
 
 function checkMerge(options: MergeOptions): void {

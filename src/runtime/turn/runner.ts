@@ -3,6 +3,7 @@
  * the state, executes it, and repeats. It keeps nothing that matters in memory: after a crash the next runner
  * finds the same state and continues from there.
  */
+import { present } from "../../core/present.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -256,13 +257,24 @@ class Runner {
       case "calls": {
         const { deps, runContext, signal } = this.#step;
         const isHeld = (): Promise<boolean> => this.#keeper.isHeld();
-        return settleCalls({ deps, drive, runContext, signal, isHeld }, state);
+        let asked: { readonly instructions: string | undefined } | null = null;
+        const compress = (instructions: string | undefined): void => void (asked = { instructions });
+        await settleCalls({ deps, drive, runContext, signal, isHeld, compress }, state);
+        if (asked !== null) await this.#compress(asked);
+        return;
       }
       case "request":
         return this.#request(state);
       case "end":
         await drive.change({ do: "end", outcome: next.outcome }, { followUp: this.#step.followUp });
     }
+  }
+
+  /** As the model asked, once nothing is open. */
+  async #compress({ instructions }: { readonly instructions: string | undefined }): Promise<void> {
+    const { mind, standing } = await this.#drive.state();
+    if (mind.calls.size > 0 || standing.turn === null || standing.status !== "running") return;
+    await compactNow(this.#step, { reason: "policy", ...present({ instructions }) });
   }
 
   async #makeExecutor(executor: TurnExecutor): Promise<ExecutorRun> {

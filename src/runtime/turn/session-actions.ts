@@ -16,15 +16,24 @@ import type { Deps } from "../deps.ts";
 import { doubtText } from "../../core/text/doubt-text.ts";
 import { toolErrorText, shapeOutput } from "./tool-output.ts";
 
+/** The call of a session tool. */
+export interface ActCall {
+  readonly id: string;
+  readonly open: OpenCall;
+  readonly actor: string;
+  /** Has the conversation compressed before the next step. */
+  readonly compress: (instructions: string | undefined) => void;
+}
+
+const controls = ["save", "rewind", "merge", "handoff", "trigger", "compress"] as const;
+export type ControlAct = Extract<SessionAct, { readonly act: (typeof controls)[number] }>;
+const isControl = (act: SessionAct): act is ControlAct => controls.some((one) => one === act.act);
+
 /** Executes it, and settles the call: the model gets a refusal of the session or the store as an error. */
-export async function performAct(
-  deps: Deps,
-  drive: Drive,
-  call: { readonly id: string; readonly open: OpenCall; readonly actor: string },
-  act: SessionAct,
-): Promise<void> {
+export async function performAct(deps: Deps, drive: Drive, call: ActCall, act: SessionAct): Promise<void> {
   try {
-    await perform(deps, drive, call, act);
+    if (isControl(act)) await (await import("./control-actions.ts")).performControl(deps, drive, call, act);
+    else await perform(deps, drive, call, act);
   } catch (error) {
     if (!(error instanceof SkeinError) || !reportedCodes.includes(error.code)) throw error;
     await drive.change({ do: "settle", call: call.id, status: "error", output: toolErrorText(error) });
@@ -71,8 +80,8 @@ async function lookupIn(
 async function perform(
   deps: Deps,
   drive: Drive,
-  call: { readonly id: string; readonly open: OpenCall; readonly actor: string },
-  act: SessionAct,
+  call: ActCall,
+  act: Exclude<SessionAct, ControlAct>,
 ): Promise<void> {
   const settle = { do: "settle", call: call.id, status: "ok" } as const;
   switch (act.act) {

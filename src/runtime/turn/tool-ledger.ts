@@ -32,6 +32,8 @@ export interface LedgerWorld {
   readonly signal: AbortSignal;
   /** True when the lease is still certainly ours: checked right before a tool runs. */
   readonly isHeld: () => Promise<boolean>;
+  /** Has the conversation compressed before the next step. */
+  readonly compress: (instructions: string | undefined) => void;
 }
 
 type Ready = Entry & { readonly tool: OuterTool };
@@ -168,7 +170,7 @@ async function readEntries({ deps, drive, runContext }: LedgerWorld, state: Stat
 }
 
 async function actOn(
-  { deps, drive, runContext }: LedgerWorld,
+  { deps, drive, runContext, compress }: LedgerWorld,
   { id, open, input }: Entry,
   tool: Extract<Tool, { effect: "session" }>,
 ): Promise<void> {
@@ -177,7 +179,7 @@ async function actOn(
     await drive.change({ do: "settle", call: id, status: "error", output: toolErrorText(checked.message) });
     return;
   }
-  await performAct(deps, drive, { id, open, actor: runContext.actor }, tool.act(checked.value));
+  await performAct(deps, drive, { id, open, actor: runContext.actor, compress }, tool.act(checked.value));
 }
 
 /** The tool no longer exists: unbound since, or of another program. */

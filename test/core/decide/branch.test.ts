@@ -128,6 +128,26 @@ test("a rewind names its target and the inputs processed since", () => {
   assert.deepEqual(dropped.waiting, [[2, 3]]);
 });
 
+test("a session rewinds itself in its turn: the turn ends, and it is told why; nobody else may then", () => {
+  const running = taken().and("turn.started", { inputs: [[6, 3]] });
+  assert.equal(running.refusal(rewind(2, running)).code, "refused");
+  const own = { requeue: true, reason: "wrong way", told: "You went back." };
+  const brought = running.brings(rewind(3, running, own));
+  assert.deepEqual(
+    brought.map(({ type }) => type),
+    ["turn.ended", "session.rewound", "input.received"],
+  );
+  const { standing } = running.when(rewind(3, running, own)).state;
+  assert.deepEqual([standing.turn, standing.status], [null, "open"]);
+  assert.deepEqual(standing.inbox.waiting.at(-1)?.[1], 4, "what it is told waits last");
+  assert.equal(
+    given()
+      .when({ do: "close" })
+      .refusal(rewind(1, given(), own)).code,
+    "refused",
+  );
+});
+
 test("a rewind that queued inputs again can itself be undone", () => {
   const later = taken();
   const back = later.when(rewind(2, later, { requeue: true }));

@@ -53,7 +53,7 @@ async function place(): Promise<Place> {
 
 const alternatives = ["Use a lock", "Use a queue", "Use a timer"];
 
-test("each alternative runs on its own files; the checks choose, and the winner's items come back", async () => {
+test("each alternative runs on files of its own; the winner's items come back", async () => {
   await using at = await place();
   const { engine, directory, tries } = at;
   const bind = [{ kind: "directory" as const, path: directory, mode: "write" as const }];

@@ -341,7 +341,7 @@ class Landing {
     // What the checks left is not the session's work.
     await placeAt(world, base.top, this.#directory, commit);
     const text = await findingsOf(this.#session, state, tries);
-    await this.#session.append(text, { key: `accept ${commit}` });
+    await this.#session.append(text, { key: `accept ${commit} ${state.standing.lastTurn}` });
     return (await this.#runToRest()) ?? "again";
   }
 

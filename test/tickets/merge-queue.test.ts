@@ -220,6 +220,28 @@ test("a session that cannot resolve a conflict ends at a person, with the base a
   assert.equal(repository.git("show", "integration:note.txt"), "beta");
 });
 
+test("a session that does nothing about failed checks ends as failed after its tries", async () => {
+  using repository = newRepository();
+  let asked = 0;
+  await using engine = await engineOf(() => {
+    asked += 1;
+    return "I cannot.";
+  });
+  const plan = planOf("## a: A", "accept: command (alone): test ! -e b.txt", "write alpha to a.txt");
+  await ranPlan(engine, repository, plan);
+  repository.git("checkout", "-q", "-b", "other");
+  writeFileSync(join(repository.top, "b.txt"), "b\n");
+  repository.git("add", ".");
+  repository.git("commit", "-qm", "b");
+  repository.git("checkout", "-q", "main");
+  repository.git("branch", "--force", "integration", "other");
+  const how = { base: "integration", directory: repository.top, bind, agent: "solver", tries: 2 };
+  const [row] = await mergePlan(engine, plan, how);
+  assert.deepEqual([row?.status, asked], ["failed", 2]);
+  assert.equal(row?.why, "not accepted on integration: alone (exit code 1)");
+  assert.equal(repository.git("rev-parse", "integration"), repository.git("rev-parse", "other"));
+});
+
 test("with rebase the base stays linear; what conflicts is merged", async () => {
   using repository = newRepository();
   await using engine = await engineOf(() => write("note.txt", "alpha\nbeta\n"));

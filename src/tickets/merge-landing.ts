@@ -113,7 +113,7 @@ async function landingSession(how: LandingSettings, one: LandingTicket): Promise
         "mean to do. Remove every conflict marker. What you leave is committed and checked; you cannot " +
         "change the checks.",
     ],
-    ...present({ agent, model, budget }),
+    ...present({ agent, model, budget, project: settings.project }),
     bind: bindingsOf([], settings, { directory }),
     accept: checks,
     labels: { plan, merge: ticket.id, base: base.name, head: head.slice(0, 40) },

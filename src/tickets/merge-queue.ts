@@ -133,7 +133,16 @@ async function settingsOf(engine: Engine, plan: Plan, options: MergePlanOptions)
   const base: MergeBase = { top, name };
   const first = await baseCommit(world, base);
   const repository = { top, base: first };
-  const settings = { plan: plan.name, agent, model, budget, bind, directory, repository };
+  const settings = {
+    plan: plan.name,
+    project: plan.project,
+    agent,
+    model,
+    budget,
+    bind,
+    directory,
+    repository,
+  };
   const signal = options.signal ?? new AbortController().signal;
   return { engine, plan: plan.name, base, method, agent, model, budget, settings, tries, signal };
 }

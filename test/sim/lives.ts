@@ -27,7 +27,13 @@ export async function assertUnharmed(context: TestContext, fromSeed: number): Pr
   const turns = ["session.rewound", "session.interrupted", "tool.approved", "context rebuilt", "again look"];
   const times = ["trigger.fired", "trigger.skipped", "session.woken", "message.refused", "template done"];
   const workers = ["worker began", "worker yielded", "worker failed", "jump", "stop", "run conflict"];
-  const chains = ["rolled over", "input.forwarded", "rollover by a runner", "request.inherited"];
+  const chains = [
+    "rolled over",
+    "rolled over in its run",
+    "input.forwarded",
+    "rollover by a runner",
+    "request.inherited",
+  ];
   const missing = [...troubles, ...work, ...turns, ...times, ...workers, ...chains].filter(
     (kind) => (counts.get(kind) ?? 0) === 0,
   );

@@ -146,7 +146,12 @@ async function begin(sim: Sim): Promise<People> {
   const limits = random.pick([{}, {}, { tokens: 20_000 }, { steps: 8 }, { toolCalls: 5 }, { usd: 0.02 }]);
   const opening = (async () => {
     const onUnknown = random.pick(["ask", "tell"] as const);
-    await engine.addAgent({ name: "worker", instructions: "Work.", permissions, onUnknown, stepsMax: 12 });
+    // In some lives long work goes on in a next session, in the middle of a turn too.
+    const zones = random.chance(0.3)
+      ? { zones: { strained: { tokens: random.pick([1_500, 3_000]), actions: ["rollover" as const] } } }
+      : {};
+    const more = { permissions, onUnknown, stepsMax: 12, ...zones };
+    await engine.addAgent({ name: "worker", instructions: "Work.", ...more });
     for (const objective of ["One", "Two"]) {
       const { spec, ...rule } = drawTimed(random, process.world.now());
       const wake = random.chance(0.7) ? { wake: [{ ...spec, ...rule, name: "one" }] } : {};

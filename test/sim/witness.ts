@@ -127,7 +127,9 @@ export function makeWitness(trace: (line: string) => void): Witness {
       if ((type === "session.opened" || type === "session.forked") && isSessionId(session))
         sessions.push(session);
       if (type === "session.opened") openings.set(session, firstSeq + drafts.length - 1);
-      if (type === "session.continued" && drafts[place - 1]?.type === "session.closed") note("rolled over");
+      // Its own run ends with it; anybody else asked for it.
+      if (type === "session.continued" && drafts[place - 1]?.type === "session.closed")
+        note(drafts.at(-1)?.type === "lease.released" ? "rolled over in its run" : "rolled over");
       if (type === "tool.started") started.add(`${session} ${cause}`);
       if (type === "model.requested") {
         const { context } = JSON.parse(body) as { context: string };

@@ -356,7 +356,7 @@ class LineageNode(TypedDict):
     session: str
     depth: int
     parent: Optional[SessionRowParent]
-    relation: Optional[Literal["fork", "child", "successor"]]
+    relation: Optional[Literal["fork", "child", "successor", "split"]]
     status: str
     name: Optional[str]
     objective: Optional[str]
@@ -1725,6 +1725,10 @@ class Successor(_Successor, total=False):
     carriedOver: SuccessorCarriedOver
 
 
+class SessionRef(TypedDict):
+    session: str
+
+
 class _MergeAnswer2(TypedDict):
     take: Literal["ours", "theirs", "both"]
 
@@ -1754,10 +1758,6 @@ class MergeResult(_MergeResultRequired):
     ok: bool
     conflicts: List[MergeResultConflict]
     written: Optional[int]
-
-
-class SessionRef(TypedDict):
-    session: str
 
 
 class CancelResult(TypedDict, total=False):
@@ -2279,6 +2279,9 @@ _OPERATIONS: Dict[str, _Operation] = {
         takes="json",
     ),
     "session.rollover": _Operation("POST", "/v1/sessions/{id}/rollover",
+        takes="json",
+    ),
+    "session.split": _Operation("POST", "/v1/sessions/{id}/split",
         takes="json",
     ),
     "session.merge": _Operation("POST", "/v1/sessions/{id}/merge",
@@ -5876,6 +5879,37 @@ class Session(_SessionBase):
             timeout=timeout,
         ))
 
+    def split(
+        self,
+        *,
+        objective: Optional[str] = None,
+        name: Optional[str] = None,
+        items: Optional[Sequence[str]] = None,
+        inputs: Optional[Sequence[int]] = None,
+        documents: Optional[Sequence[str]] = None,
+        because: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> SessionRef:
+        """Opens a session for another task that came up in this one, with the same agent, bindings and
+        rules, and chosen items, documents and inputs. This session stays as it is.
+        """
+        return cast("SessionRef", self._call(
+            "session.split",
+            {
+                "objective": objective,
+                "name": name,
+                "items": items,
+                "inputs": inputs,
+                "documents": documents,
+                "because": because,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
     def merge(
         self,
         *,
@@ -9350,6 +9384,37 @@ class AsyncSession(_AsyncSessionBase):
                 "because": because,
                 "objective": objective,
                 "name": name,
+            },
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            timeout=timeout,
+        ))
+
+    async def split(
+        self,
+        *,
+        objective: Optional[str] = None,
+        name: Optional[str] = None,
+        items: Optional[Sequence[str]] = None,
+        inputs: Optional[Sequence[int]] = None,
+        documents: Optional[Sequence[str]] = None,
+        because: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> SessionRef:
+        """Opens a session for another task that came up in this one, with the same agent, bindings and
+        rules, and chosen items, documents and inputs. This session stays as it is.
+        """
+        return cast("SessionRef", await self._call(
+            "session.split",
+            {
+                "objective": objective,
+                "name": name,
+                "items": items,
+                "inputs": inputs,
+                "documents": documents,
+                "because": because,
             },
             idempotency_key=idempotency_key,
             if_match=if_match,

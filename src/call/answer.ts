@@ -249,7 +249,7 @@ const LineageNode = once(() =>
     session: SessionId,
     depth: Count,
     parent: Place().nullable(),
-    relation: z.enum(["fork", "child", "successor"]).nullable(),
+    relation: z.enum(["fork", "child", "successor", "split"]).nullable(),
     status: Text,
     name: MaybeText,
     objective: MaybeText,

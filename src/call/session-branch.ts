@@ -228,6 +228,57 @@ export const sessionBranches = {
       ],
     },
   }),
+  "session.split": change("session", "split", {
+    title: "Split off another task",
+    words: "drift task new separate",
+    summary:
+      "Opens a session for another task that came up in this one, with the same agent, bindings and rules, " +
+      "and chosen items, documents and inputs. This session stays as it is.",
+    params: () => ({
+      objective: field.Objective.describe(
+        "the task of the new session; by default the first of the inputs",
+      ).exactOptional(),
+      name: field.Name.describe("a short name for lists").exactOptional(),
+      items: z
+        .array(z.string().min(1).max(200))
+        .max(limit.splitItemsMax)
+        .describe(
+          "an item that goes along; by default pinned items, constraints, preferences, and later ones",
+        )
+        .exactOptional(),
+      inputs: z
+        .array(field.Seq)
+        .max(limit.splitInputsMax)
+        .describe("the position of an input that goes along; by default the last three, where it drifted")
+        .exactOptional(),
+      documents: z
+        .array(field.Path)
+        .max(limit.splitItemsMax)
+        .describe("an initial document that goes along, by its path; by default all")
+        .exactOptional(),
+      because: field.Reason.describe("why").exactOptional(),
+    }),
+    answer: answer.SessionRef,
+    verb: {
+      group,
+      line: "Give another task that came up in a session one of its own.",
+      args: ["objective?"],
+      flags: {
+        items: { value: "KIND/KEY" },
+        inputs: { name: "input", value: "SEQ" },
+        documents: { value: "PATH" },
+      },
+      about: [
+        "The new session has the same agent, model, bindings and rules, and at most what is left of the " +
+          "budget. It starts with the items, and with the inputs as documents: nothing of them runs again. " +
+          "Both logs name the other session; this one stays as it is.",
+      ],
+      examples: [
+        'skein split 4x8kz1 "Plan the offsite"  # after "the last inputs look like another task"',
+        'skein split 4x8kz1 "Plan the offsite" --item decision/city --input 41  # what goes along',
+      ],
+    },
+  }),
   "session.merge": change("session", "merge", {
     title: "Merge another session into it",
     // A function, or answers: each is validated against its conflict, which says more than the schema.

@@ -22,7 +22,7 @@ import type { SessionEvent } from "../core/event.ts";
 /** Calls that need the engine in the same process; call/local.ts has the reasons. */
 type LocalCall = "drive" | "lease";
 /** Calls that return a handle, or take fewer options. */
-type OwnCall = "fork" | "clear" | "rollover" | "load" | "run" | "watch";
+type OwnCall = "fork" | "clear" | "rollover" | "split" | "load" | "run" | "watch";
 /** Aborted: the wait ends. The run continues; interrupt it to end it. */
 type WaitOptions = Pick<RunOptions, "signal">;
 
@@ -31,6 +31,7 @@ export interface RemoteSession extends Omit<Pick<Session, keyof Session>, LocalC
   fork(...given: Parameters<Session["fork"]>): Promise<RemoteSession>;
   clear(...given: Parameters<Session["clear"]>): Promise<RemoteSession>;
   rollover(...given: Parameters<Session["rollover"]>): Promise<RemoteSession>;
+  split(...given: Parameters<Session["split"]>): Promise<RemoteSession>;
   load(...given: Parameters<Session["load"]>): Promise<RemoteView>;
   run(options?: WaitOptions): Promise<RunResult>;
   watch(options?: WaitOptions): SessionRun;
@@ -72,6 +73,7 @@ export function makeSession(wire: Wire, id: SessionId, carriedOver: CarryOver | 
     fork: (...given) => made("session.fork", given),
     clear: (...given) => made("session.clear", given),
     rollover: (...given) => made("session.rollover", given),
+    split: (...given) => made("session.split", given),
     async fold(...given) {
       return parseSnapshot(JSON.stringify(await call("session.fold", given)));
     },

@@ -114,6 +114,9 @@ export const limit = {
   inboxMax: 1_000,
   /** Queued inputs that go over to the session that continues one. */
   successionInputsMax: 400,
+  /** Items, and inputs, that one session takes along from another when a task is split off. */
+  splitItemsMax: 200,
+  splitInputsMax: 50,
   /** Steps that a session makes before its agent's zones may roll it over: each of a chain gets work done. */
   rolloverStepsMin: 5,
   /** Sessions that are followed, one by one, to the newest of a chain whose first session is gone. */

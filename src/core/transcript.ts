@@ -72,6 +72,7 @@ export interface SessionTranscript {
 const notedTypes = [
   "session.opened session.forked session.activated session.suspended session.slept session.woken",
   "session.interrupted session.closed session.continued session.reopened session.archived session.rewound",
+  "session.split",
   "session.merged",
   "session.migrated session.moved session.arrived document.loaded memory.carried transcript.compacted",
   "overlay.lifted zone.crossed zone.acted",

@@ -40,6 +40,7 @@ export type { FileVersion } from "../core/tool/file-version.ts";
 export type { TriggerKind } from "../core/trigger/events.ts";
 export type { MissedRule, WakeTrigger } from "../core/trigger/trigger.ts";
 export type { CountedUsage } from "../core/turn/commands.ts";
+export type { SplitOptions } from "../runtime/branch/split.ts";
 export type { RolloverOptions } from "../runtime/branch/succession.ts";
 export type { CarriedPart, CarryOver } from "../runtime/branch/carry-over.ts";
 export type { ExploredAlternative, ExploreOptions, ExploreReport } from "../runtime/check/explore.ts";

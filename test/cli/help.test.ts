@@ -13,7 +13,7 @@ const verbs = Object.fromEntries(
 
 const promised =
   "open ps show log state append record retract pin unpin scratch save load fork rewind clear rollover " +
-  "suspend activate close " +
+  "split suspend activate close " +
   "reopen archive label delete search query verify rebuild stats doctor export tour help rename " +
   "prioritize cancel " +
   "interrupt sleep trigger mcp " +

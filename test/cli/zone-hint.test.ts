@@ -20,8 +20,8 @@ async function saidOf(action: string, by: readonly string[]): Promise<string> {
 test("chat shows the zone, and offers a session for another task", async () => {
   const said = await saidOf("tell-person", ["drift"]);
   assert.match(said, /^The context is strained \(the last inputs look like another task\)/);
-  assert.match(said, /skein open "THE OTHER TASK" --from \w+ takes over/);
-  assert.doesNotMatch(await saidOf("tell-person", ["tokens"]), /OTHER TASK/);
+  assert.match(said, /\/split gives it a session of its own \(outside of a chat: skein split \w+\)/);
+  assert.doesNotMatch(await saidOf("tell-person", ["tokens"]), /split/);
   assert.equal(await saidOf("tell-model", ["drift"]), "");
 });
 

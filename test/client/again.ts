@@ -92,6 +92,9 @@ export const table: Readonly<Record<string, Row>> = {
   "branch/amend.test.ts": all,
   "depend/dependencies.test.ts": all,
   "trigger/react.test.ts": "watches files with workers in its process",
+  "branch/split.test.ts": but({
+    "one append for both logs; a closed session splits too": inside,
+  }),
   "branch/rollover.test.ts": but({
     "a rollover between two steps continues the turn in the next session": inside,
     "it is refused while a call is open, and says which": driven,

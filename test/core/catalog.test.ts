@@ -38,6 +38,8 @@ const design = {
     "item.pinned item.unpinned context.planned context.retrieved zone.acted " +
     // Since 0.5: rollover.
     "session.continued request.inherited input.forwarded " +
+    // Since 0.5: another task gets a session of its own.
+    "session.split " +
     // Since 0.5: accept checks.
     "checks.set check.ran " +
     // Since 0.5: budgets of projects.

@@ -20,6 +20,7 @@ const later: readonly string[] = [
   "trigger.skipped",
   "checks.set",
   "check.ran",
+  "session.split",
   "source.imported",
   "input.imported",
   "answer.imported",

@@ -83,6 +83,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/depend/dependencies.test.ts": 2,
   "runtime/trigger/react.test.ts": 3,
   "runtime/branch/rollover.test.ts": 4,
+  "runtime/branch/split.test.ts": 3,
   "runtime/govern/clock-check.test.ts": "has PostgreSQL in itself, beside SQLite",
   "runtime/turn/compaction-chance.test.ts": ofModels,
   "runtime/turn/compaction-midway.test.ts": ofModels,

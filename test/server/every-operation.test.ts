@@ -224,6 +224,7 @@ async function living({ on, open, place }: Caller, id: string): Promise<string> 
   await on(asks, "archive");
   const { session: next } = (await on(id, "clear", { handoff: true })) as { session: string };
   await on(next, "erase", { ranges: [[1, 1]], dryRun: true });
+  await on(next, "split", { objective: "Another task" });
   const { session: last } = (await on(next, "rollover", { because: "full" })) as { session: string };
   return last;
 }

@@ -48,6 +48,7 @@ const asks: Readonly<Partial<Record<OperationId, Asked>>> = {
   "session.rewind": same({ place: 1 }),
   "session.clear": {},
   "session.rollover": {},
+  "session.split": { params: () => ({ objective: "Another task" }) },
   "session.merge": { params: (_, { id }) => ({ from: id }) },
   "session.migrate": same({ model: "acme/other" }),
   "session.activate": { before: (session) => session.suspend() },

@@ -58,6 +58,7 @@ test("a write-only token sees only the results of its input", async () => {
     "session.fork": {},
     "session.clear": { handoff: true },
     "session.rollover": {},
+    "session.split": { objective: "Another task" },
     "session.rewind": { place: "here" },
     "session.record": { ...fact, value: 2 },
     "session.pin": fact,

@@ -32,6 +32,7 @@ const useful: readonly (readonly [string, string])[] = [
   ["save NAME, rewind SEQ|NAME", "name a position; continue from an earlier one"],
   ["fork, clear", "branch into a new session; close it and start a fresh one"],
   ["rollover", "continue the work in a new session"],
+  ["split [OBJECTIVE]", "give another task that came up its own session, and go there"],
   ["bind KIND …, grant TOOL RULE, tools", "the resources and rules of the session"],
   ["budget [--usd 2]", "limits of the session"],
   ["send TO TEXT", "a message to another session"],
@@ -66,6 +67,7 @@ export async function parseCommand(
   if (name === "run") return { do: "go-on", words };
   if (name === "clear") return { do: "clear", words: ["clear", here.id, ...words] };
   if (name === "rollover") return { do: "clear", words: ["rollover", here.id, ...words] };
+  if (name === "split") return { do: "clear", words: ["split", here.id, ...asOne(words)] };
   if (name === "handoff") return { do: "clear", words: ["clear", here.id, "--handoff", ...onward(words)] };
   if (name === "switch") return { do: "switch", id: words[0] ?? "" };
   const reason = elsewhere[name] ?? (words.some((word) => /^(-f|--follow)$/.test(word)) ? follow : undefined);
@@ -90,6 +92,10 @@ const onward = (words: readonly string[]): readonly string[] =>
   words.length === 0 || words.some((word) => word.startsWith("--"))
     ? words
     : [`--objective=${words.join(" ")}`];
+
+/** The other task in plain words, as one. */
+const asOne = (words: readonly string[]): readonly string[] =>
+  words.length === 0 || words.some((word) => word.startsWith("--")) ? words : [words.join(" ")];
 
 const follow = "it never ends: use another terminal";
 

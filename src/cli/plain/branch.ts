@@ -5,6 +5,7 @@ import { quote } from "../../core/ids.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import type { RewindResult } from "../../runtime/branch/rewind-files.ts";
 import type { Lineage, LineageNode } from "../../runtime/read/lineage.ts";
+import { parseNumber } from "../command/args.ts";
 import { present } from "../command/input.ts";
 import { plain } from "../command/presentation.ts";
 import type { Screen } from "../command/screen.ts";
@@ -66,6 +67,17 @@ export const branchPlain = [
         lines: [`${found.id} continues as ${next.id}`, ...carryLines(next.carriedOver, out)],
       };
     },
+  }),
+  plain("session.split", {
+    prepare({ params }) {
+      // Words of the command line.
+      const seqs = params.inputs as readonly (string | number)[] | undefined;
+      if (seqs !== undefined) params.inputs = seqs.map((one) => parseNumber("--input", String(one)));
+    },
+    print: (made, { found }) => ({
+      json: { id: made.id, from: found.id },
+      lines: [`opened ${made.id}; ${found.id} stays as it is`],
+    }),
   }),
   plain("session.load", {
     async print(view, { found, out, nowMs }) {

@@ -3,12 +3,12 @@ import { isSessionId, type SessionId } from "../ids.ts";
 
 /**
  * `child`: the other session opened it. `successor`: it continues the other's work, after `clear` or `open
- * --from`.
+ * --from`. `split`: it has a task that came up in the other.
  */
 export interface Origin {
   readonly session: SessionId;
-  readonly relation: "child" | "successor";
-  /** Of a child: the position in the other log where it was opened. */
+  readonly relation: "child" | "successor" | "split";
+  /** Of a child, or a split: the position in the other log. */
   readonly seq: number | null;
 }
 
@@ -19,13 +19,18 @@ export function originOf({ type, body }: { readonly type: string; readonly body:
 
 /** The same, from the parsed body of `session.opened`. */
 export function originIn(body: unknown): Origin | null {
-  const { parent, from } = (body ?? {}) as {
+  const { parent, from, split } = (body ?? {}) as {
     readonly parent?: { readonly session?: unknown; readonly seq?: unknown } | null;
     readonly from?: unknown;
+    readonly split?: { readonly session?: unknown; readonly seq?: unknown } | null;
   };
-  const opener = parent?.session;
-  if (typeof opener === "string" && isSessionId(opener)) {
-    return { session: opener, relation: "child", seq: typeof parent?.seq === "number" ? parent.seq : null };
+  for (const [place, relation] of [
+    [parent, "child"],
+    [split, "split"],
+  ] as const) {
+    const opener = place?.session;
+    if (typeof opener === "string" && isSessionId(opener))
+      return { session: opener, relation, seq: typeof place?.seq === "number" ? place.seq : null };
   }
   if (typeof from !== "string" || !isSessionId(from)) return null;
   return { session: from, relation: "successor", seq: null };

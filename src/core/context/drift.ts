@@ -7,7 +7,7 @@ import { wordsOf } from "../memory/words.ts";
 import type { ContextPart, MessagePart } from "./part.ts";
 
 /** Exchanges in a row that share little with what came before the first of them. */
-const strangeCount = 3;
+export const strangeCount = 3;
 /** Shorter inputs ("go on") say nothing about their subject, and belong to the exchange before. */
 const inputWordsMin = 2;
 /** The most of the words of an exchange that was said before: of each, and on average. */

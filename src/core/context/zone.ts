@@ -156,8 +156,8 @@ export function zoneHint(zone: Zone, why: readonly string[], onward?: string): s
 
 /** For a person, where the last inputs look like another task: how to give it a session of its own. */
 export const splitHint = (id: string): string =>
-  `Give it a session of its own: skein open "THE OTHER TASK" --from ${id} takes over agent, bindings, ` +
-  "rules and a handoff; this session goes on as it is.";
+  `/split gives it a session of its own (outside of a chat: skein split ${id}), with the last three inputs ` +
+  "and lasting items; this one stays as it is.";
 
 const percent = (share: number): string => `${Math.round(share * 100)}%`;
 const grouped = (count: number): string => String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, ",");

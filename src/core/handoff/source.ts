@@ -82,6 +82,7 @@ const quiet: ReadonlySet<string> = new Set([
   "session.prioritized",
   "session.closed",
   "session.continued",
+  "session.split",
   "input.forwarded",
   "session.reopened",
   "session.archived",

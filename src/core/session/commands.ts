@@ -26,6 +26,8 @@ export interface LoadedDocument {
   readonly text: string;
   readonly digest: string;
   readonly bytes: number;
+  /** The input of another session that it is a copy of. */
+  readonly origin?: { readonly session: string; readonly seq: number };
 }
 
 /** Sessions that must have ended, and what this one learns of them: by default their handoffs. */
@@ -104,6 +106,11 @@ export interface OpenRequest {
   readonly place?: string | undefined;
 }
 
+/** An item with its origin, and whether it is pinned there too. */
+export interface CopiedItem extends Extract<MergeWrite, { readonly write: "record" }> {
+  readonly isPinned: boolean;
+}
+
 /** What a session takes over from the one that it continues, besides the options of `open`. */
 export interface Succession {
   /** The first session of the chain. */
@@ -119,7 +126,7 @@ export interface Succession {
   }[];
   readonly holds: readonly { readonly name: string; readonly reason?: string | undefined }[];
   /** Pinned items. */
-  readonly items: readonly Extract<MergeWrite, { readonly write: "record" }>[];
+  readonly items: readonly CopiedItem[];
   readonly requests: readonly OpenRequest[];
   readonly sleep?: { readonly untilMs: number | null; readonly triggers: readonly string[] };
   readonly suspended?: { readonly by: "person" | "budget" | "error"; readonly reason?: string };
@@ -150,6 +157,9 @@ export type SessionCommand =
       readonly firstInput?: string;
       /** What it takes over from the session before it, in the append that closes that one. */
       readonly takes?: Succession;
+      /** The session that it was split from, and the position there; and the items that it got from it. */
+      readonly split?: { readonly session: string; readonly seq: number };
+      readonly items?: readonly CopiedItem[];
       /** Its `accept`, named and with digests. */
       readonly checks?: readonly DigestedCheck[];
     } & Omit<OpenOptions, "wake" | "after" | "accept">)
@@ -167,6 +177,16 @@ export type SessionCommand =
       readonly epoch?: number | undefined;
       /** It is what the agent's policy wants in the zone of the context: the causes in words. */
       readonly zone?: string | undefined;
+    }
+  /** Another task gets a session of its own, in the append that opens that one; this session goes on. */
+  | {
+      readonly do: "split";
+      readonly to: string;
+      /** What went along: the items by kind and key, and the positions of inputs. */
+      readonly items: readonly string[];
+      readonly inputs: readonly number[];
+      readonly objective: string;
+      readonly reason?: string;
     }
   /** A later session of the chain that begins here. */
   | { readonly do: "point"; readonly to: string }

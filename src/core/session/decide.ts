@@ -19,7 +19,7 @@ import { checksDraft, notAccepted, tooMany } from "../check/decide.ts";
 import { limit } from "../limit.ts";
 import type { LoadedDocument, Pin, SessionCommand } from "./commands.ts";
 import { mayIn } from "./lifecycle.ts";
-import { successionDecisions, takenDrafts } from "./succession.ts";
+import { itemDrafts, successionDecisions, takenDrafts } from "./succession.ts";
 import { type State, rolledBackReason } from "../state.ts";
 import { boundDraft, grantDraft } from "../tool/drafts.ts";
 import { triggerDraft } from "../trigger/drafts.ts";
@@ -224,7 +224,16 @@ function openNow(command: CommandOf<"open">): Decision {
   const limits = budget === undefined ? command.limits : amountsOf(budget);
   const born = { parent, depth, closesWhenDone };
   const settings = { workspace, agent, model, priority, labels };
-  const body = present({ ...settings, from, first: takes?.first, expiresAfterIdleMs, ...born, project });
+  const { split } = command;
+  const body = present({
+    ...settings,
+    from,
+    first: takes?.first,
+    expiresAfterIdleMs,
+    ...born,
+    project,
+    split,
+  });
   const content = present({
     objective,
     name,
@@ -250,7 +259,8 @@ function openNow(command: CommandOf<"open">): Decision {
     ...(sleeps === undefined ? [] : [draft("session.slept", { triggers: [...sleeps] })]),
     ...firstInputDrafts(firstInput),
   ];
-  return accept(...drafts, ...takenDrafts(takes, drafts.length + 1));
+  const items = itemDrafts(command.items ?? [], drafts.length + 1);
+  return accept(...drafts, ...items, ...takenDrafts(takes, drafts.length + items.length + 1));
 }
 
 export const pinDraft = ({ definition, ...body }: Pin): DraftEvent =>

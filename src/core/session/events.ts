@@ -1,5 +1,5 @@
 /** Events of a session: its life, its lease, where it lives and what it starts with. */
-import { ifGiven, after, because } from "../summary-text.ts";
+import { ifGiven, after, because, lineText } from "../summary-text.ts";
 import { count } from "../text/number-format.ts";
 import { shortId } from "../text/short-id.ts";
 import { utcText } from "../text/utc.ts";
@@ -66,6 +66,8 @@ export const sessionEvents = {
       first: SessionRef.optional(),
       /** The project it belongs to. Since 0.5. */
       project: ProjectRef.optional(),
+      /** The session in which its task came up, and the position there. Since 0.5. */
+      split: Position.optional(),
       expiresAfterIdleMs: Millis.optional(),
       has: Has,
     }),
@@ -207,6 +209,24 @@ export const sessionEvents = {
     summary: ({ to }, content) => `Continued in ${shortId(to)}${because(content)}`,
     sample: { body: { to: otherSession }, content: reason },
   }),
+  "session.split": event({
+    meaning: "Another task got a session of its own, with these items and inputs.",
+    erased: "Another task got a session of its own; its objective and the reason are erased.",
+    body: z.looseObject({
+      to: SessionRef,
+      /** `KIND/KEY` each. */
+      items: z.array(z.string()),
+      /** Their positions. */
+      inputs: z.array(Seq),
+    }),
+    content: z.looseObject({ objective: Objective, reason: z.string().optional() }).optional(),
+    summary: ({ to }, content) =>
+      `Split off ${shortId(to)}${ifGiven(content?.objective, (goal) => `: ${lineText(goal)}`)}`,
+    sample: {
+      body: { to: otherSession, items: ["decision/store"], inputs: [7] },
+      content: { objective: "Plan the trip" },
+    },
+  }),
   "session.reopened": event({
     meaning: "A closed or archived session is open again.",
     erased: "It was reopened; the reason is erased.",
@@ -291,6 +311,8 @@ export const sessionEvents = {
       bytes: Count,
       /** The digest of the document that it takes the place of. Since 0.5. */
       supersedes: Sha256.optional(),
+      /** The input of another session that it is a copy of. Since 0.5. */
+      origin: Position.optional(),
     }),
     content: z.looseObject({
       path: z.string().optional(),

@@ -74,6 +74,7 @@ export const sessionFolds: Folds<keyof typeof sessionEvents> = {
       requests: SortedMap.empty(),
       asked: SortedMap.empty(),
     }),
+  "session.split": (state) => state,
   /** Its address is its own again. */
   "session.reopened": (state) => stand(state, { status: "open", why: null, next: null, first: null }),
   "session.archived": (state, { seq }) => stand(state, { status: "archived", why: { by: "archive", seq } }),

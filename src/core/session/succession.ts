@@ -19,7 +19,7 @@ import { count as countOf } from "../range.ts";
 import type { State } from "../state.ts";
 import { endTurn, inputDraft } from "../turn/drafts.ts";
 import { actedDraft, isZoneActionOpen } from "../turn/zone-drafts.ts";
-import type { OpenRequest, Succession, TakenInput } from "./commands.ts";
+import type { CopiedItem, OpenRequest, Succession, TakenInput } from "./commands.ts";
 
 /** Why a session cannot go on as another one now; null if it can. */
 export function continueRefusal(
@@ -71,7 +71,14 @@ function openCall({ mind, standing: { reserved } }: State): string | null {
   return reserved === null ? null : `a call of ${reserved.model}`;
 }
 
-export const successionDecisions: Decisions<"continue" | "point"> = {
+export const successionDecisions: Decisions<"continue" | "point" | "split"> = {
+  split: (state, { to, items, inputs, objective, reason }) => {
+    const body = { to, items: [...items], inputs: [...inputs] };
+    return (
+      forbidden(state, "describe", "be split") ??
+      accept(draft("session.split", body, present({ objective, reason })))
+    );
+  },
   continue: (state, command, { digest }) =>
     continueRefusal(state, command) ??
     zoneRefusal(state, command) ??
@@ -137,19 +144,20 @@ export function takenDrafts(takes: Succession | undefined, seq: number): readonl
   ];
 }
 
-/** Each with its pin. */
-function itemDrafts(items: Succession["items"], seq: number): readonly DraftEvent[] {
+/** Each with its pin, if it has one. `seq`: the position of the first. */
+export function itemDrafts(items: readonly CopiedItem[], seq: number): readonly DraftEvent[] {
+  const drafts: DraftEvent[] = [];
   const seen = new Set<string>();
-  return items.flatMap(({ kind, key, value, because: why, status, confidence, evidence, origin }, place) => {
-    if (seen.has(itemKey(kind, key))) return [];
+  for (const { kind, key, value, because: why, status, confidence, evidence, origin, isPinned } of items) {
+    if (seen.has(itemKey(kind, key))) continue;
     seen.add(itemKey(kind, key));
     const body = present({ kind, key, status, confidence, origin });
     const content = present({ value, because: why, evidence: evidence && [...evidence] });
-    return [
-      draft("item.recorded", body, content as never),
-      draft("item.pinned", { kind, key, item: seq + 2 * place }),
-    ];
-  });
+    const item = seq + drafts.length;
+    drafts.push(draft("item.recorded", body, content as never));
+    if (isPinned) drafts.push(draft("item.pinned", { kind, key, item }));
+  }
+  return drafts;
 }
 
 const takenInput = ({ type, actor, body, content }: TakenInput, input: number): DraftEvent => ({

@@ -1,7 +1,7 @@
 /** What a session takes over from the one that it continues, read from that one's log. */
 import { present } from "../../core/present.ts";
 import { carriedStop } from "../../core/session/succession.ts";
-import type { OpenRequest, Succession } from "../../core/session/commands.ts";
+import type { CopiedItem, OpenRequest, Succession } from "../../core/session/commands.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
@@ -66,10 +66,18 @@ async function holdsOf(store: Store, session: SessionId, state: State): Promise<
   return found;
 }
 
-/** An item whose value was erased does not go over. */
-async function pinnedOf(store: Store, session: SessionId, { mind }: State): Promise<Succession["items"]> {
-  const found: Succession["items"][number][] = [];
-  for (const name of mind.pins.keys()) {
+const pinnedOf = (store: Store, session: SessionId, state: State): Promise<readonly CopiedItem[]> =>
+  copiesOf(store, session, state, state.mind.pins.keys());
+
+/** By `KIND/KEY`. An item whose value was erased does not go over. */
+export async function copiesOf(
+  store: Store,
+  session: SessionId,
+  { mind }: State,
+  names: Iterable<string>,
+): Promise<readonly CopiedItem[]> {
+  const found: CopiedItem[] = [];
+  for (const name of names) {
     const item = mind.items.get(name);
     const content = item === undefined ? undefined : await readContent(store, session, item.seq);
     if (item === undefined || content === undefined) continue;
@@ -80,7 +88,8 @@ async function pinnedOf(store: Store, session: SessionId, { mind }: State): Prom
     };
     const { kind, key, status, confidence, seq } = item;
     const known = present({ because, evidence, confidence, status: status ?? undefined });
-    found.push({ write: "record", kind, key, value, origin: { session, seq }, ...known });
+    const isPinned = mind.pins.has(name);
+    found.push({ write: "record", kind, key, value, origin: { session, seq }, isPinned, ...known });
   }
   return found;
 }

@@ -24,6 +24,7 @@ import { runOn, runOrWait, startRun, type SessionRun } from "../turn/ask.ts";
 import { advanceRun, prepareAsk, prepareRun } from "../turn/prepare-run.ts";
 import type { CarryOver } from "../branch/carry-over.ts";
 import type { CancelTreeResult } from "../branch/children.ts";
+import type { SplitOptions } from "../branch/split.ts";
 import type { ClearOptions, RolloverOptions } from "../branch/succession.ts";
 import type { CompressResult, CompressStrategy } from "../turn/compress.ts";
 import type { UncompressOptions } from "../turn/uncompress.ts";
@@ -214,6 +215,16 @@ export class Session extends SessionChecks {
     const { rolloverSession } = await import("../branch/succession.ts");
     const { next, carriedOver } = await rolloverSession(this.#deps, this.id, options);
     return new Session(this.#deps, next, carriedOver);
+  }
+
+  /**
+   * Gives another task that came up here a session of its own, with chosen items, documents and inputs: by
+   * default what lasts, and the inputs that drifted. This session stays as it is.
+   */
+  async split(options: SplitOptions = {}): Promise<Session> {
+    checkCall("session.split", options);
+    const { splitSession } = await import("../branch/split.ts");
+    return new Session(this.#deps, await splitSession(this.#deps, this.id, options));
   }
 
   /** Merges what another session learned. Conflicts are values; until all are resolved nothing changes. */

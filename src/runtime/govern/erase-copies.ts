@@ -281,13 +281,18 @@ function sourcesOf(via: LogId, { seq, type }: StoredRecord, body: Body): Candida
   }
 }
 
+const copyWords: Readonly<Record<string, string>> = {
+  "item.recorded": "merged",
+  "document.loaded": "taken along",
+};
+
 const originOf = (
   { session, seq }: { readonly session: string; readonly seq: number },
   type: string,
 ): Candidate["of"][number] => ({
   session,
   range: [seq, seq],
-  why: `${type === "item.recorded" ? "merged" : "remembered"} from ${session}@${seq}`,
+  why: `${copyWords[type] ?? "remembered"} from ${session}@${seq}`,
 });
 
 /** Carried items name their origin in the content. */

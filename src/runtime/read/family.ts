@@ -13,7 +13,7 @@ import type { StateReader } from "./state-reader.ts";
 import type { Deps } from "../deps.ts";
 
 /** The relation of two sessions of a family. */
-export type Relation = "fork" | "child" | "successor";
+export type Relation = "fork" | "child" | "successor" | "split";
 
 /** How a session descends from another; both null for the first one of a family. */
 interface Link {

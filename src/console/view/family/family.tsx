@@ -85,7 +85,7 @@ function Legend({ nodes, left }: Pick<Lineage, "nodes" | "left">): ReactNode {
         {plural(nodes.length, "session")}
         {left === 0 ? "" : `; ${plural(left, "more")} with their own are not shown`}
       </span>
-      {(["fork", "child", "successor"] as const)
+      {(["fork", "child", "successor", "split"] as const)
         .filter((what) => nodes.some(({ relation }) => relation === what))
         .map((what) => (
           <span className="family-key" key={what}>

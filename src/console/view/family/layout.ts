@@ -6,12 +6,14 @@
  * Later forks are nearer to their parent, so that no fork crosses the lane of another.
  */
 
+type Descent = "fork" | "child" | "successor" | "split";
+
 /** The fields of a session that the layout needs. */
 export interface FamilyMember {
   readonly session: string;
   readonly parent: { readonly session: string; readonly seq: number } | null;
   /** Absent, as in answers of servers before 0.5.0: a fork. */
-  readonly relation?: "fork" | "child" | "successor" | null;
+  readonly relation?: Descent | null;
   /** 0 if it is absent. */
   readonly headSeq: number;
   readonly merged: readonly { readonly from: string; readonly toSeq: number; readonly seq?: number }[];
@@ -35,7 +37,7 @@ export interface Lane {
 
 /** From cause to effect. */
 export interface Edge {
-  readonly what: "fork" | "child" | "successor" | "merge";
+  readonly what: Descent | "merge";
   readonly from: DrawnPosition;
   readonly to: DrawnPosition;
 }
@@ -120,7 +122,7 @@ const byFork = (a: FamilyMember, b: FamilyMember): number => (a.parent?.seq ?? 0
 const startOf = ({ parent, relation = "fork" }: FamilyMember): number =>
   parent === null || relation !== "fork" ? 1 : parent.seq + 1;
 
-type Departure = readonly [from: Point, to: Point, what: "fork" | "child" | "successor"];
+type Departure = readonly [from: Point, to: Point, what: Descent];
 
 type Lines = ReadonlyMap<string, Map<number, Point>>;
 type PlaceOf = (session: string, seq: number) => Point | undefined;

@@ -52,7 +52,14 @@ export function originLines(node: Node, nameOf: (session: string) => string): re
 
 /** Its relation to the parent, before the parent's name. */
 export const relationText = ({ relation }: Pick<Node, "relation">): string =>
-  relation === "child" ? "Opened by" : relation === "successor" ? "Continues" : "Forked from";
+  relationTexts[relation ?? "fork"];
+
+const relationTexts = {
+  fork: "Forked from",
+  child: "Opened by",
+  successor: "Continues",
+  split: "Split from",
+} as const;
 
 /** The fork point of an absent session may be unknown. */
 export const placeOf = (seq: number): string => (seq === 0 ? "" : ` at ${seq}`);

@@ -4,6 +4,7 @@ import { mayIn } from "../../../protocol/library.ts";
 import { Link } from "../../link.tsx";
 import { count } from "../../ui/amount.ts";
 import { FormDialog, type FormSpec } from "../../ui/form-dialog.tsx";
+import { Button } from "../../ui/button.tsx";
 import { Said } from "../../ui/untrusted-text.tsx";
 import { Zone } from "../../ui/status.tsx";
 import { WindowBar } from "../../ui/window-bar.tsx";
@@ -17,6 +18,7 @@ import { Bindings, Budget, Permissions } from "./panel-resources.tsx";
 import { Checkpoints, Forks, Labels, Scores, Triggers } from "./panel-more.tsx";
 import { useScope } from "./scope.ts";
 import { Section, type Ask } from "./section.tsx";
+import { splitForm } from "./session-menu.ts";
 import { mayWrite } from "./standing.tsx";
 
 export function Panel(): ReactNode {
@@ -47,7 +49,7 @@ function Sections(): ReactNode {
   return (
     <>
       <Objective add={<PanelAdd write={may("write")} describe={may("describe")} />} />
-      <Window />
+      <Window ask={may("describe")} />
       <Items ask={may("write")} />
       <Budget ask={may("write")} />
       <Triggers ask={may("write")} />
@@ -78,7 +80,7 @@ function Objective({ add }: { readonly add: ReactNode }): ReactNode {
 }
 
 /** Read again after a turn or step; the last one stays until then. */
-function Window(): ReactNode {
+function Window({ ask }: { readonly ask: Ask }): ReactNode {
   const { id, at } = useScope();
   return (
     <Section
@@ -89,13 +91,14 @@ function Window(): ReactNode {
         </Link>
       }
     >
-      {() => <WindowNow />}
+      {() => <WindowNow ask={ask} />}
     </Section>
   );
 }
 
-function WindowNow(): ReactNode {
-  const { id, session, at, state, isDrawn } = useScope();
+function WindowNow({ ask }: { readonly ask: Ask }): ReactNode {
+  const scope = useScope();
+  const { id, session, at, state, isDrawn } = scope;
   const { turn } = state;
   const when =
     turn === null
@@ -125,6 +128,14 @@ function WindowNow(): ReactNode {
           {state.zoneActions.length === 0 ? "" : `; done: ${state.zoneActions.join(", ")}`}
         </p>
       )}
+      {ask !== null && state.zoneCauses.includes("drift") ? (
+        <p className="small panel-window">
+          The last inputs look like another task.{" "}
+          <Button size="small" act={() => ask(splitForm(scope))}>
+            Split off…
+          </Button>
+        </p>
+      ) : null}
       <WindowBar context={context} />
     </>
   );

@@ -45,6 +45,7 @@ export function choicesOf(scope: Scope, me: Me | undefined, ask: Ask): readonly 
       name: "Rollover…",
       act: when(may("continue") && state.status !== "running", () => rolloverForm(scope)),
     },
+    { name: "Split off…", act: when(may("describe"), () => splitForm(scope)) },
     { name: "Clear…", act: when(may("close"), () => clearForm(scope)) },
     { name: "Change model…", act: when(may("migrate"), () => migrateForm(scope)) },
     { name: "Sleep…", act: when(may("sleep"), () => sleepForm(scope)) },
@@ -162,6 +163,31 @@ const rolloverForm = ({ session, reread }: Scope): FormSpec => ({
     go(sessionPath(made.id));
   },
 });
+
+/** What goes along is the default of the call: lasting items, and the inputs that drifted. */
+export const splitForm = ({ session, state }: Scope): FormSpec => {
+  const hasDrifted = state.zoneCauses.includes("drift");
+  return {
+    title: "Split off another task",
+    lead:
+      "Opens a session with the same agent, bindings and rules, lasting items" +
+      `${hasDrifted ? ", and the last three inputs" : ""}. This one stays as it is.`,
+    fields: [
+      {
+        name: "objective",
+        label: hasDrifted ? "The other task (optional: else the first of these inputs)" : "The other task",
+        kind: "text",
+        required: !hasDrifted,
+      },
+    ],
+    confirm: "Split off",
+    act: async (given) => {
+      const made = await session.split(filled(given, "objective"));
+      showToast("Split off. This is the new session.");
+      go(sessionPath(made.id));
+    },
+  };
+};
 
 const migrateForm = (scope: Scope): FormSpec => ({
   title: "Change model",

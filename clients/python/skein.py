@@ -864,6 +864,32 @@ class ReviewMemoryResult(TypedDict):
     more: int
 
 
+class ConsolidateMemoryResultForgottenEntry(TypedDict):
+    scope: Literal["agent", "user", "workspace"]
+    kind: str
+    key: str
+    seq: int
+
+
+class ConsolidateMemoryResultForgotten(TypedDict):
+    why: Literal["duplicate", "superseded"]
+    entry: ConsolidateMemoryResultForgottenEntry
+    into: ConsolidateMemoryResultForgottenEntry
+
+
+class ConsolidateMemoryResultDisputed(TypedDict):
+    about: str
+    entries: List[ConsolidateMemoryResultForgottenEntry]
+
+
+class ConsolidateMemoryResult(TypedDict):
+    applied: bool
+    forgotten: List[ConsolidateMemoryResultForgotten]
+    disputed: List[ConsolidateMemoryResultDisputed]
+    more: int
+    everyMs: Optional[int]
+
+
 class ProjectSummaryHead(TypedDict):
     seq: int
     hash: str
@@ -1984,6 +2010,9 @@ _OPERATIONS: Dict[str, _Operation] = {
     ),
     "engine.reviewMemory": _Operation("GET", "/v1/review-memory",
         takes="query",
+    ),
+    "engine.consolidateMemory": _Operation("POST", "/v1/consolidate-memory",
+        takes="json",
     ),
     "engine.approveMemory": _Operation("POST", "/v1/approve-memory",
         takes="json",
@@ -4025,6 +4054,27 @@ class Client(_ClientBase):
         return cast("ReviewMemoryResult", self._call(
             "engine.reviewMemory",
             {},
+            timeout=timeout,
+        ))
+
+    def consolidate_memory(
+        self,
+        *,
+        apply: Optional[bool] = None,
+        every_ms: Optional[int] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ConsolidateMemoryResult:
+        """Merges memory entries that say the same, expires those that their own session has replaced, and
+        marks contradictions for a person. Without apply it only reports. With everyMs workers do it.
+        """
+        return cast("ConsolidateMemoryResult", self._call(
+            "engine.consolidateMemory",
+            {
+                "apply": apply,
+                "everyMs": every_ms,
+            },
+            idempotency_key=idempotency_key,
             timeout=timeout,
         ))
 
@@ -7536,6 +7586,27 @@ class AsyncClient(_AsyncClientBase):
         return cast("ReviewMemoryResult", await self._call(
             "engine.reviewMemory",
             {},
+            timeout=timeout,
+        ))
+
+    async def consolidate_memory(
+        self,
+        *,
+        apply: Optional[bool] = None,
+        every_ms: Optional[int] = None,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ConsolidateMemoryResult:
+        """Merges memory entries that say the same, expires those that their own session has replaced, and
+        marks contradictions for a person. Without apply it only reports. With everyMs workers do it.
+        """
+        return cast("ConsolidateMemoryResult", await self._call(
+            "engine.consolidateMemory",
+            {
+                "apply": apply,
+                "everyMs": every_ms,
+            },
+            idempotency_key=idempotency_key,
             timeout=timeout,
         ))
 

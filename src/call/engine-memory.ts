@@ -8,6 +8,9 @@ const { because } = field;
 const proposal = field.Seq.describe("the number of the entry, from the list of those that wait");
 const gives = { scope: "read", what: "deciding, which gives the entry," } as const;
 
+const Entry = () =>
+  z.looseObject({ scope: field.Scope, kind: z.string(), key: z.string(), seq: answer.Count });
+
 export const engineMemory = {
   "engine.pendingMemory": read("engine", "pendingMemory", {
     title: "Show the memory that waits for approval",
@@ -46,6 +49,32 @@ export const engineMemory = {
         more: answer.Count,
       }),
     verb: { name: "memory review" },
+  }),
+  "engine.consolidateMemory": change("engine", "consolidateMemory", {
+    title: "Consolidate the memory",
+    words: "duplicates contradictions merge expire clean",
+    scope: "operate",
+    also: [gives],
+    summary:
+      "Merges memory entries that say the same, expires those that their own session has replaced, and " +
+      "marks contradictions for a person. Without apply it only reports. With everyMs workers do it.",
+    params: () => ({
+      apply: z.boolean().describe("do it; by default it only reports what it would do").exactOptional(),
+      everyMs: field.Span.describe(
+        "let workers do it this often, an hour or more; 0 turns it off",
+      ).exactOptional(),
+    }),
+    answer: () =>
+      z.looseObject({
+        applied: answer.Flag,
+        forgotten: z.array(
+          z.looseObject({ why: z.enum(["duplicate", "superseded"]), entry: Entry(), into: Entry() }),
+        ),
+        disputed: z.array(z.looseObject({ about: z.string(), entries: z.array(Entry()) })),
+        more: answer.Count,
+        everyMs: answer.Count.nullable(),
+      }),
+    verb: { name: "memory consolidate" },
   }),
   "engine.approveMemory": change("engine", "approveMemory", {
     title: "Approve a memory entry",

@@ -90,6 +90,7 @@ export const engineWorkspace = {
         "skein memory forget phone --erase --yes  # and out of the store",
         "skein memory pending  # what waits for approval, and why",
         "skein memory review  # duplicates and contradictions",
+        "skein memory consolidate  # what a consolidation would do; --apply does it",
         'skein memory approve 42 --because "checked the source"  # later sessions start with it',
         'skein memory reject 43 --because "not our page"  # it is not proposed again',
       ],

@@ -130,6 +130,8 @@ export const limit = {
   /** Memory entries of one workspace, and the tokens of memory that one session carries. */
   memoryMax: 20_000,
   memoryTokensMax: 2_000,
+  /** How often workers may consolidate memory. */
+  consolidationMsMin: 3_600_000,
   /** Proposed memory entries that wait for approval: of one workspace, and of one session. */
   memoryPendingMax: 2_000,
   memoryPendingOfSessionMax: 500,

@@ -64,6 +64,7 @@ export type {
   PromoteOptions,
   RememberOptions,
 } from "../runtime/workspace/memory.ts";
+export type { ConsolidateOptions, ConsolidateReport } from "../runtime/workspace/memory-consolidate.ts";
 export type { MemoryReview, ReviewedMemory } from "../runtime/workspace/memory-review.ts";
 export type { PolicyEntry, SetPolicyOptions } from "../runtime/workspace/policies.ts";
 export type { TokenHolder } from "../runtime/workspace/token-reader.ts";

@@ -69,6 +69,7 @@ export const table: Readonly<Record<string, Row>> = {
   "turn/zone.test.ts": all,
   "turn/control-tools.test.ts": all,
   "turn/zone-rollover.test.ts": all,
+  "turn/zone-signals.test.ts": inside,
   "turn/tool-ledger.test.ts": driven,
   "trigger/folder-tree.test.ts": inside,
   "govern/import-review.test.ts": all,
@@ -195,6 +196,11 @@ export const table: Readonly<Record<string, Row>> = {
   "workspace/memory-default.test.ts": driven,
   "workspace/memory-news.test.ts": driven,
   "context/lookup.test.ts": driven,
+  "workspace/memory-consolidate.test.ts": but({
+    "of two consolidations at once, each change is made once": processes,
+    "workers do it when a person lets them, two of them once, and not before": processes,
+    "a plan keeps what a person wrote or approved, then the newest, and never merges across readers": inside,
+  }),
   "workspace/memory-queue.test.ts": but({
     "numbers that name nothing are refused, and values that are too long never wait": worded,
     "a full queue takes nothing more, says so, and is paged": often,

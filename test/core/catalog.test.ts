@@ -51,7 +51,7 @@ const design = {
     "token.issued token.revoked hook.set hook.removed hook.delivered hook.abandoned " +
     "heads.listed heads.accepted approval.saved approval.revoked project.listed " +
     // Since 0.5: what waits to be remembered.
-    "memory.proposed memory.rejected",
+    "memory.proposed memory.rejected memory.disputed memory.consolidated consolidation.scheduled",
   project:
     "project.opened project.joined project.noted project.budgeted project.allotted project.closed " +
     "project.reopened project.archived " +
@@ -166,6 +166,7 @@ const optionalFields = new Set(
     "score.recorded: seq",
     "memory.promoted: owner origin by",
     "memory.forgotten: owner by",
+    "consolidation.scheduled: everyMs",
     "memory.proposed: owner origin by",
     "memory.rejected: owner origin by",
     "policy.set: removed",

@@ -275,6 +275,7 @@ async function sharing({ call, place }: Caller): Promise<void> {
   await call("engine.remember", { params: { ...doubtful, key: "o" } });
   const { proposals } = await place.engine.pendingMemory();
   await call("engine.reviewMemory");
+  await call("engine.consolidateMemory", { params: { apply: true } });
   await call("engine.pendingMemory", { params: { limit: 10 } });
   await call("engine.approveMemory", { params: { proposal: proposals[0]?.seq ?? 0, because: "checked" } });
   await call("engine.rejectMemory", { params: { proposal: proposals[1]?.seq ?? 0 } });

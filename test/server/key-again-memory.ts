@@ -1,4 +1,4 @@
-/** The calls of the approval queue of memory in the table of key-again. */
+/** Calls on memory, and on what goes along to another session, in the table of key-again. */
 import type { Given, Served } from "./served.ts";
 
 /** An entry that waits for approval. */
@@ -8,7 +8,16 @@ const proposed = async ({ engine }: Served): Promise<Given> => {
   return { params: { proposal: seq } };
 };
 
+/** Two entries that say the same: merged once. */
+const twice = async ({ engine }: Served): Promise<Given> => {
+  for (const key of ["db", "database"])
+    await engine.remember({ scope: "workspace", kind: "fact", key, value: "SQLite with WAL" });
+  return { params: { apply: true } };
+};
+
 export const ofMemoryQueue = {
+  "session.split": [{ params: { objective: "Another task" } }],
+  "engine.consolidateMemory": [{ before: twice }],
   "engine.approveMemory": [{ before: proposed }],
   "engine.rejectMemory": [{ before: proposed }],
 };

@@ -208,7 +208,6 @@ const ofSession: Partial<Record<OperationId, readonly Row[]>> = {
   "session.fork": [{ params: { objective: "What if?" } }],
   "session.rewind": [changed({ place: 1 })],
   "session.clear": [{}, { params: { handoff: true } }],
-  "session.split": [{ params: { objective: "Another task" } }],
   "session.rollover": [{}, { params: { because: "full" } }],
   "session.merge": [{ before: learned, answer: mergedOnce }],
   "session.migrate": [{ params: { model: "acme/other" } }],

@@ -2,6 +2,7 @@
 import { doubtText } from "../../core/text/doubt-text.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import type { PendingMemory } from "../../runtime/workspace/memory-queue.ts";
+import type { MemoryEntry } from "../../runtime/workspace/memory.ts";
 import type { ReviewedMemory } from "../../runtime/workspace/memory-review.ts";
 import { plain } from "../command/presentation.ts";
 import type { Screen } from "../command/screen.ts";
@@ -34,6 +35,35 @@ export const memoryQueuePlain = [
       return { json: review, lines: findings.flatMap((one) => findingLines(one, out)), notes };
     },
   }),
+  plain("engine.consolidateMemory", {
+    print(report, { out, params }) {
+      const { applied, forgotten, disputed, more, everyMs } = report;
+      const isNothing = forgotten.length === 0 && disputed.length === 0;
+      const notes = [
+        ...(isNothing ? ["nothing to consolidate"] : []),
+        ...(isNothing || applied ? [] : ["nothing was changed; --apply does it"]),
+        ...(more === 0 ? [] : [`${plural(more, "further change")} in the next run`]),
+        ...(params.everyMs === undefined && everyMs === null
+          ? []
+          : [
+              everyMs === null
+                ? "workers do not consolidate"
+                : `workers do it every ${everyMs / 3_600_000} h`,
+            ]),
+      ];
+      const lines = [
+        ...forgotten.map(({ why, entry, into }) => {
+          const done = why === "duplicate" ? "merge" : "expire";
+          return `${out.bold(done)}  ${rowOf(entry)}\n    into ${rowOf(into)}`;
+        }),
+        ...disputed.flatMap(({ about, entries }) => [
+          `${out.bold("mark")}  ${oneLine(about)}: for a person to settle`,
+          ...entries.map((one) => `    ${rowOf(one)}`),
+        ]),
+      ];
+      return { json: report, lines: lines.flatMap((one) => one.split("\n")), notes };
+    },
+  }),
   plain("engine.approveMemory", { print: (one) => ({ lines: [doneText(one, "remembered")] }) }),
   plain("engine.rejectMemory", {
     print: (one) => ({ lines: [`${doneText(one, "rejected")}; it is not proposed again`] }),
@@ -41,14 +71,17 @@ export const memoryQueuePlain = [
 ];
 
 function findingLines({ finding, about, entries }: ReviewedMemory, { bold }: Screen): string[] {
-  const rows = entries.map((one) => {
-    const { scope, owner, kind, key, origin } = one;
-    const whose = owner === null ? `the ${scope}` : `${scope} ${owner}`;
-    const from = origin === null ? "" : `, from ${shortId(origin.session)}@${origin.seq}`;
-    const value = cut(oneLine(valueText(one)), shownColumns);
-    return `    ${kind} ${oneLine(key)} of ${oneLine(whose)}${from}: ${value}`;
-  });
+  const rows = entries.map((one) => `    ${rowOf(one)}`);
   return [`${bold(finding)}  ${oneLine(about)}`, ...rows];
+}
+
+type Row = Pick<MemoryEntry, "scope" | "owner" | "kind" | "key" | "origin" | "value">;
+
+function rowOf({ scope, owner, kind, key, origin, value }: Row): string {
+  const whose = owner === null ? `the ${scope}` : `${scope} ${owner}`;
+  const from = origin === null ? "" : `, from ${shortId(origin.session)}@${origin.seq}`;
+  const text = cut(oneLine(typeof value === "string" ? value : JSON.stringify(value)), shownColumns);
+  return `${kind} ${oneLine(key)} of ${oneLine(whose)}${from}: ${text}`;
 }
 
 /** The most of a value that is shown; `--json` has all. */

@@ -86,7 +86,7 @@ function memoryRows(all: readonly MemoryEntry[], out: Screen, nowMs: number): st
     oneLine(one.key),
     short ? ago(one.at, nowMs) : exact(one.at),
     fromText(one.origin),
-    oneLine(valueText(one)),
+    oneLine(`${valueText(one)}${contradictsText(one)}`),
   ]);
   return grid(out, ["SCOPE", "KIND", "KEY", "~SINCE", "FROM", "VALUE"], rows);
 }
@@ -96,6 +96,11 @@ const addedLines = (one: MemoryEntry): string[] =>
   one.pending === undefined
     ? [doneText(one, "remembered")]
     : [doneText(one, "proposed"), `it waits for approval: skein memory approve ${one.seq}`];
+
+const contradictsText = ({ contradicts = [] }: MemoryEntry): string =>
+  contradicts.length === 0
+    ? ""
+    : ` (contradicts ${contradicts.map(({ kind, key }) => `${kind} ${key}`).join(", ")})`;
 
 export const valueText = ({ value, erased }: MemoryEntry): string =>
   erased ? "[erased]" : typeof value === "string" ? value : jsonText(value);

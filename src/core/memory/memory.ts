@@ -26,14 +26,52 @@ import { Proposals, proposedDraft, rejectedDraft, type Doubt } from "./proposal.
 /** The event types that change entries. Memory is folded from these and `proposalTypes`. */
 export const memoryTypes = ["memory.promoted", "memory.forgotten", "content.erased"] as const;
 
+/** Types of a consolidation that change no entry. */
+export const consolidationTypes = [
+  "memory.disputed",
+  "memory.consolidated",
+  "consolidation.scheduled",
+] as const;
+
+/** When workers consolidate, and when it was done last. */
+interface ConsolidationTimes {
+  /** Null: not by workers. */
+  readonly everyMs: number | null;
+  readonly lastMs: number;
+}
+
 /** The memory at a position of the workspace's log. Each reader has its own instance. */
 export class Memory {
   readonly #entries = new Map<string, MemoryRef>();
   /** By source item. */
   readonly #from = new Map<string, Set<string>>();
   readonly #forgotten = new Set<string>();
+  /** Of each marked contradiction, its entries and their versions. */
+  readonly #disputes = new Map<string, readonly (MemoryName & { readonly seq: number })[]>();
+  #times: ConsolidationTimes = { everyMs: null, lastMs: 0 };
   /** What waits for approval. */
   readonly proposals = new Proposals();
+
+  get consolidation(): ConsolidationTimes {
+    return this.#times;
+  }
+
+  /** Whether a contradiction of these very versions is marked. */
+  isDisputed(seqs: readonly number[]): boolean {
+    return this.#disputes.has(disputeOf(seqs));
+  }
+
+  /** The others that it contradicts, by marks whose entries all hold as they were then. */
+  disputes(id: string): readonly MemoryRef[] {
+    const found = new Map<string, MemoryRef>();
+    for (const entries of this.#disputes.values()) {
+      const now = entries.map((one) => this.#entries.get(memoryId(one)));
+      const all = now.flatMap((one, place) => (one?.seq === entries[place]?.seq ? (one ?? []) : []));
+      if (all.length < entries.length || !all.some((one) => memoryId(one) === id)) continue;
+      for (const one of all) if (memoryId(one) !== id) found.set(memoryId(one), one);
+    }
+    return [...found.values()];
+  }
 
   get size(): number {
     return this.#entries.size;
@@ -61,6 +99,7 @@ export class Memory {
 
   /** Applies the next record. Returns the id of the changed entry; null if none changed. */
   apply(record: MemoryRecord): string | null {
+    this.#noteConsolidation(record);
     const named = nameIn(record.body);
     if (named === null) return null;
     const id = memoryId(named);
@@ -90,6 +129,21 @@ export class Memory {
     return id;
   }
 
+  #noteConsolidation({ type, at, body }: MemoryRecord): void {
+    const { everyMs = null, entries = [] } = body as {
+      readonly everyMs?: number | null;
+      readonly entries?: readonly { readonly seq: number }[];
+    };
+    if (type === "memory.consolidated") this.#times = { ...this.#times, lastMs: at };
+    if (type === "consolidation.scheduled") this.#times = { ...this.#times, everyMs };
+    if (type !== "memory.disputed") return;
+    const named = entries.flatMap((one) => {
+      const name = nameIn(one);
+      return name === null ? [] : [{ ...name, seq: one.seq }];
+    });
+    if (named.length === entries.length) this.#disputes.set(disputeOf(named.map(({ seq }) => seq)), named);
+  }
+
   #drop(id: string): void {
     const entry = this.#entries.get(id);
     this.#entries.delete(id);
@@ -100,6 +154,8 @@ export class Memory {
     if (ids?.size === 0) this.#from.delete(item);
   }
 }
+
+const disputeOf = (seqs: readonly number[]): string => seqs.toSorted((a, b) => a - b).join();
 
 const itemOf = (session: string, kind: string, key: string): string => `${session}\n${kind}\n${key}`;
 

@@ -98,14 +98,49 @@ export const workspaceEvents = {
       kind: ItemKind,
       key: Key,
       by: z.enum(["rule", "tool", "person"]).optional(),
+      /** A consolidation forgot it: why, and the entry that stands for it. Since 0.5. */
+      consolidated: z.looseObject({ why: Word, kind: ItemKind, key: Key, seq: Seq }).optional(),
     }),
     content: MayReason,
-    summary: ({ scope, owner, kind, key }, content) =>
-      `Forgot ${kind} ${key} of ${owned(scope, owner)}${because(content)}`,
+    summary: ({ scope, owner, kind, key, consolidated }, content) =>
+      `Forgot ${kind} ${key} of ${owned(scope, owner)}` +
+      ifGiven(consolidated, ({ why, kind: of, key: into }) => `, ${why}: ${of} ${into} stands for it`) +
+      because(content),
     sample: {
       body: { scope: "agent", owner: "payroll", kind: "fact", key: "base-rate" },
       content: reason,
     },
+  }),
+  "memory.disputed": bare({
+    meaning: "These entries contradict each other; a person should settle it.",
+    body: z.looseObject({
+      entries: z.array(
+        z.looseObject({ scope: Word, owner: Key.optional(), kind: ItemKind, key: Key, seq: Seq }),
+      ),
+    }),
+    summary: ({ entries }) => `Contradiction: ${entries.map(({ kind, key }) => `${kind} ${key}`).join(", ")}`,
+    sample: {
+      body: {
+        entries: [
+          { scope: "workspace", kind: "fact", key: "database", seq: 9 },
+          { scope: "workspace", kind: "fact", key: "db", seq: 4 },
+        ],
+      },
+    },
+  }),
+  "memory.consolidated": bare({
+    meaning: "Memory was consolidated: this many entries were merged, expired, and marked.",
+    body: z.looseObject({ merged: Count, expired: Count, disputed: Count }),
+    summary: ({ merged, expired, disputed }) =>
+      `Memory consolidated: ${merged} merged, ${expired} expired, ${plural(disputed, "contradiction")}`,
+    sample: { body: { merged: 2, expired: 1, disputed: 1 } },
+  }),
+  "consolidation.scheduled": bare({
+    meaning: "Workers consolidate memory this often from now on; without it, no more.",
+    body: z.looseObject({ everyMs: Millis.optional() }),
+    summary: ({ everyMs }) =>
+      everyMs === undefined ? "Consolidation off" : `Consolidation every ${everyMs / 3_600_000} h`,
+    sample: { body: { everyMs: 86_400_000 } },
   }),
   "memory.proposed": event({
     meaning: "An item of a turn that took in outside content waits for approval to be remembered.",

@@ -17,8 +17,9 @@ import { assertReviewed } from "../govern/review.ts";
 import { freshSessionId, madeBefore } from "../log/request-scope.ts";
 import { checkObjective } from "../options.ts";
 import { readEvents } from "../read/event-reader.ts";
-import { distinct, instructionFiles } from "./bootstrap.ts";
+import { distinct } from "./bootstrap.ts";
 import { initialFilesOf } from "./carry-over.ts";
+import { instructionFiles } from "./instruction-files.ts";
 import { hasNoMemory, noMemory } from "./memory-selection.ts";
 import { takeOver } from "./predecessor.ts";
 import { carriedInProject } from "./project-start.ts";
@@ -187,7 +188,7 @@ async function openingOf(
   const carried = isOff ? noMemory : await carriedInProject(deps, whose);
   const { files } = await initialFilesOf(store, session, state);
   const documents = distinct([
-    ...(await instructionFiles(deps, bind)),
+    ...(await instructionFiles(deps, bind, rest.instructionFiles)),
     ...chosenFiles(files, given.documents),
     ...inputs.map((one) => documentOf(deps, session, one)),
   ]);

@@ -6,6 +6,7 @@ import type {
   PendingMemoryOptions,
   PendingMemoryPage,
 } from "../workspace/memory-queue.ts";
+import type { ConsolidateOptions, ConsolidateReport } from "../workspace/memory-consolidate.ts";
 import type { MemoryReview } from "../workspace/memory-review.ts";
 import type { MemoryEntry } from "../workspace/memory.ts";
 import { ProjectCalls } from "./project-calls.ts";
@@ -29,6 +30,15 @@ export class MemoryCalls extends ProjectCalls {
   /** Memory entries that say the same or contradict each other, for a person to settle. Changes nothing. */
   async reviewMemory(): Promise<MemoryReview> {
     return (await import("../workspace/memory-review.ts")).reviewMemory(this.#deps);
+  }
+
+  /**
+   * Merges entries that say the same, expires what its own session has replaced, and marks contradictions for
+   * a person. Without `apply` it only reports; `everyMs` lets workers do it.
+   */
+  async consolidateMemory(options: ConsolidateOptions = {}): Promise<ConsolidateReport> {
+    checkCall("engine.consolidateMemory", options);
+    return (await import("../workspace/memory-consolidate.ts")).consolidateMemory(this.#deps, options);
   }
 
   /** Approves a memory entry that waits: later sessions start with it. */

@@ -12,7 +12,6 @@ import type { State } from "../../core/state.ts";
 import type { Next } from "../../core/turn/next.ts";
 import { readEvents } from "../read/event-reader.ts";
 import { compactNow } from "./compact.ts";
-import { rolloverRun } from "./rollover-run.ts";
 import type { StepWorld } from "./step.ts";
 
 /** The action that is due now; null with a call open, and where the next thing goes first. */
@@ -73,6 +72,7 @@ async function rollOver(step: StepWorld, state: State): Promise<void> {
   const zone = (await reasonsOf(step, state)).join(", ");
   const because = `the context is ${state.standing.zone}${zone === "" ? "" : `: ${zone}`}`;
   try {
+    const { rolloverRun } = await import("./rollover-run.ts");
     await rolloverRun(deps, drive, { because, zone });
   } catch (error) {
     const cannotBe = error instanceof SkeinError && lasting.includes(error.code);

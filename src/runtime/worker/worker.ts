@@ -21,6 +21,7 @@ import type { DueRow } from "../../store/port.ts";
 import { deliverAll } from "../message/deliver.ts";
 import { cutError, makeHeadLister, type HeadLister } from "../govern/anchor.ts";
 import type { Deps } from "../deps.ts";
+import { consolidateIfDue } from "../workspace/memory-consolidate.ts";
 import type { RunResult } from "../turn/runner.ts";
 import { handleDue, isOverdue } from "./due-work.ts";
 import { makeLimits } from "./limits.ts";
@@ -134,6 +135,7 @@ export class SessionWorker implements AsyncDisposable {
   #nextDeliveryMs = 0;
   readonly #heads: HeadLister;
   #nextListMs: number | null = null;
+  #nextConsolidationMs: number | null = null;
 
   constructor(deps: Deps, options: WorkOptions, sources: readonly Source[]) {
     this.#deps = deps;
@@ -194,7 +196,12 @@ export class SessionWorker implements AsyncDisposable {
     await this.#beat(limits);
     const beside =
       this.#options.only === undefined
-        ? [() => this.#watches.follow(), () => this.#deliver(), () => this.#listHeads()]
+        ? [
+            () => this.#watches.follow(),
+            () => this.#deliver(),
+            () => this.#listHeads(),
+            () => this.#consolidate(),
+          ]
         : [];
     for (const part of beside) await part().catch((error: unknown) => this.#trouble(error));
     const nowMs = store.now();
@@ -448,6 +455,15 @@ export class SessionWorker implements AsyncDisposable {
     this.#nextListMs = nowMs + listMs;
     const { cut } = await this.#heads.listIfDue(limit.headsEveryMs);
     if (cut.length > 0) throw cutError(cut);
+  }
+
+  /** Memory, where a person let workers do it: due by the log, so that of several one does it. */
+  async #consolidate(): Promise<void> {
+    const nowMs = this.#deps.world.now();
+    const dueMs = (this.#nextConsolidationMs ??= nowMs);
+    if (nowMs < dueMs && nowMs > dueMs - 2 * listMs) return;
+    this.#nextConsolidationMs = nowMs + listMs;
+    await consolidateIfDue(this.#deps);
   }
 
   async #end(): Promise<void> {

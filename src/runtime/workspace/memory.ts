@@ -12,6 +12,7 @@ import { checkTexts } from "../../core/option-check.ts";
 import { isPrincipalId, type LogId, quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import {
+  consolidationTypes,
   forgottenDraft,
   isOver,
   isTooLong,
@@ -52,6 +53,8 @@ export interface MemoryEntry extends MemoryRef {
   readonly erased: boolean;
   /** It is not in memory yet: it waits for approval, since it may come from this. */
   readonly pending?: Doubt;
+  /** In lists: the entries that it contradicts, marked for a person to settle. */
+  readonly contradicts?: readonly MemoryName[];
 }
 
 export interface MemoryReader {
@@ -66,7 +69,7 @@ export interface MemoryReader {
   }>;
 }
 
-const readTypes: readonly string[] = [...memoryTypes, ...proposalTypes];
+const readTypes: readonly string[] = [...memoryTypes, ...proposalTypes, ...consolidationTypes];
 
 /** Longer values are read when they are carried. */
 const keptValueCharsMax = 2_000;
@@ -213,11 +216,17 @@ export async function listMemory(deps: Deps, options: MemoryOptions): Promise<Me
   const contents = await contentsOf(store, wanted);
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return wanted
-    .map((entry) => withContent(entry, contents.get(entry.seq)))
+    .map((entry) => ({ ...withContent(entry, contents.get(entry.seq)), ...disputesOf(memory, entry) }))
     .filter((entry) => {
       const said = `${entry.key}\n${saidIn(entry.value)}\n${entry.because ?? ""}`.toLowerCase();
       return words.every((word) => said.includes(word));
     });
+}
+
+function disputesOf(memory: Memory, entry: MemoryRef): Pick<MemoryEntry, "contradicts"> {
+  const others = memory.disputes(memoryId(entry));
+  if (others.length === 0) return {};
+  return { contradicts: others.map(({ scope, owner, kind, key }) => ({ scope, owner, kind, key })) };
 }
 
 /** As it reads: without the quotes of JSON. */

@@ -16,8 +16,8 @@ const forbidden = [
   /^src\/tool\/(?!define|port)/,
   /^node_modules\/(?!zod\/|@cfworker\/json-schema\/)/,
 ];
-/** Modules of ours: 325, with accept checks, plans of projects and amendments. More raises it here. */
-const ownMax = 328;
+/** Modules of ours: 332, with accept checks, projects with plans and budgets, amendments. More raises it. */
+const ownMax = 334;
 
 interface Loaded {
   readonly ms: number;

@@ -936,7 +936,7 @@ class ProjectRow(TypedDict):
     active: ProjectRowActive
 
 
-class ProjectViewItem(TypedDict):
+class ProjectResultItem(TypedDict):
     kind: str
     key: str
     status: Optional[str]
@@ -949,7 +949,18 @@ class ProjectViewItem(TypedDict):
     erased: bool
 
 
-class ProjectViewJournal(TypedDict):
+class ProjectResultConflictItem(TypedDict):
+    kind: str
+    key: str
+    value: str
+
+
+class ProjectResultConflict(TypedDict):
+    subject: str
+    items: List[ProjectResultConflictItem]
+
+
+class ProjectResultJournal(TypedDict):
     seq: int
     at: int
     actor: str
@@ -957,7 +968,7 @@ class ProjectViewJournal(TypedDict):
     text: Optional[str]
 
 
-class ProjectView(TypedDict):
+class ProjectResult(TypedDict):
     project: str
     objective: Optional[str]
     name: Optional[str]
@@ -973,8 +984,9 @@ class ProjectView(TypedDict):
     sessions: List[str]
     latest: List[SessionRow]
     holds: List[str]
-    items: List[ProjectViewItem]
-    journal: List[ProjectViewJournal]
+    items: List[ProjectResultItem]
+    conflicts: List[ProjectResultConflict]
+    journal: List[ProjectResultJournal]
 
 
 class ProjectPlanTicketAccept(TypedDict):
@@ -1780,10 +1792,14 @@ class MergeResultConflict(TypedDict):
 _MergeResultRequired = TypedDict("_MergeResultRequired", {"from": "str"})
 
 
-class MergeResult(_MergeResultRequired):
+class _MergeResult(_MergeResultRequired):
     ok: bool
     conflicts: List[MergeResultConflict]
     written: Optional[int]
+
+
+class MergeResult(_MergeResult, total=False):
+    possible: List[ProjectResultConflict]
 
 
 class CancelResult(TypedDict, total=False):
@@ -4163,9 +4179,9 @@ class Client(_ClientBase):
         project: str,
         *,
         timeout: Optional[float] = None,
-    ) -> ProjectView:
+    ) -> ProjectResult:
         """A project with its items, the end of its journal, and its sessions."""
-        return cast("ProjectView", self._call(
+        return cast("ProjectResult", self._call(
             "engine.project",
             {
                 "project": project,
@@ -7695,9 +7711,9 @@ class AsyncClient(_AsyncClientBase):
         project: str,
         *,
         timeout: Optional[float] = None,
-    ) -> ProjectView:
+    ) -> ProjectResult:
         """A project with its items, the end of its journal, and its sessions."""
-        return cast("ProjectView", await self._call(
+        return cast("ProjectResult", await self._call(
             "engine.project",
             {
                 "project": project,

@@ -297,6 +297,11 @@ const projectStanding = {
 };
 /** A project in the list of all. */
 export const ProjectRow = once(() => ProjectSummary().extend(projectStanding));
+const ConflictSide = once(() => z.looseObject({ kind: Text, key: Text, value: Text }));
+/** Two items that may contradict each other. */
+export const PossibleConflict = once(() =>
+  z.looseObject({ subject: Text, items: z.tuple([ConflictSide(), ConflictSide()]) }),
+);
 /** A project with what it knows. */
 export const ProjectView = once(() =>
   ProjectSummary()
@@ -322,6 +327,7 @@ export const ProjectView = once(() =>
           erased: Flag,
         }),
       ),
+      conflicts: z.array(PossibleConflict()),
       journal: z.array(
         z.looseObject({ seq: Seq, at: Millis, actor: Text, session: MaybeText, text: MaybeText }),
       ),

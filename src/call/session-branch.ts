@@ -307,6 +307,7 @@ export const sessionBranches = {
         ok: Flag,
         from: SessionId,
         conflicts: z.array(z.looseObject({ name: Text })),
+        possible: z.array(answer.PossibleConflict()).optional(),
         written: Count.nullable(),
       }),
     verb: {

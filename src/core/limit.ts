@@ -27,6 +27,8 @@ export const limit = {
   noteCharsMax: 20_000,
   /** Items of its project that a session starts with. */
   projectTokensMax: 4_000,
+  /** The end of its project's journal that a session starts with. */
+  journalTokensMax: 2_000,
   /** The value of one of them. */
   projectItemTokensMax: 2_000,
   /** Rules of one folder that are loaded as instructions. */

@@ -85,6 +85,7 @@ export type { ProjectEventType } from "../core/catalog.ts";
 export type { ProjectId, SharedLogId } from "../core/ids.ts";
 export type { ProjectItemRef, ProjectOutcome, ProjectStatus } from "../core/project/project.ts";
 export type { Spendable } from "../core/state.ts";
+export type { ConflictSide, PossibleConflict } from "../core/item/possible-conflict.ts";
 export type { PlanRule } from "../core/project/plan.ts";
 export type { TicketSpec } from "../core/project/ticket.ts";
 export type { PlannedStatus } from "../core/project/ticket-status.ts";

@@ -308,6 +308,35 @@ export async function commitAll(world: World, directory: string, message: string
   return true;
 }
 
+/** What a ticket has committed. */
+export interface BranchWork {
+  readonly branch: string;
+  /** Abbreviated ids and subjects, the newest first. */
+  readonly commits: readonly string[];
+  /** Files with their changed lines, and the sum. */
+  readonly diffstat: readonly string[];
+}
+
+const commitsMax = 20;
+const filesMax = 30;
+
+/** The commits and the changed files of a branch since the plan's base; null without a commit. */
+export async function branchWork(
+  world: World,
+  directory: string,
+  { base, branch }: { readonly base: string; readonly branch: string },
+): Promise<BranchWork | null> {
+  const what = "reading the commits of the ticket";
+  const since = (await must(world, directory, ["merge-base", base, "HEAD"], what)).trim();
+  const linesOf = async (args: readonly string[]): Promise<string[]> =>
+    (await must(world, directory, args, what)).split("\n").filter((line) => line.trim() !== "");
+  const max = `--max-count=${commitsMax}`;
+  const commits = await linesOf(["log", "--no-show-signature", max, "--format=%h %s", `${since}..HEAD`]);
+  if (commits.length === 0) return null;
+  const stat = ["diff", "--no-ext-diff", "--no-color", `--stat=100,70,${filesMax}`, since, "HEAD"];
+  return { branch, commits, diffstat: (await linesOf(stat)).map((line) => line.trim()) };
+}
+
 /** The commit that is checked out. */
 export async function headCommit(world: World, directory: string): Promise<string> {
   return (await must(world, directory, ["rev-parse", "--verify", "HEAD"], "reading the commit")).trim();

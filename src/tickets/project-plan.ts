@@ -3,7 +3,9 @@
  * extend it; and told which sessions work on its tickets, and how they end.
  */
 import { SkeinError } from "../core/error.ts";
+import { limit } from "../core/limit.ts";
 import { present } from "../core/present.ts";
+import type { BranchWork } from "./git-worktree.ts";
 import type { Engine } from "../runtime/engine/engine.ts";
 import type { PlannedTicketRow, ProjectPlan } from "../runtime/project/plan.ts";
 import type { Plan } from "./plan.ts";
@@ -50,6 +52,8 @@ export async function markTickets(
   engine: Engine,
   plan: ProjectPlan,
   rows: readonly TicketRow[],
+  /** What sessions have committed. */
+  work: ReadonlyMap<string, string>,
 ): Promise<ProjectPlan> {
   const known = new Map(plan.tickets.map((row) => [row.ticket, row]));
   let now = plan;
@@ -60,11 +64,21 @@ export async function markTickets(
     if (!isStarted) now = await engine.markTicket(plan.project, { ticket, session, attempt });
     if (status !== "done" && status !== "failed") continue;
     if (isStarted && before.status === status) continue;
-    const reason = present({ reason: status === "failed" ? (why ?? undefined) : undefined });
+    const said = status === "failed" ? (why ?? undefined) : work.get(session);
+    const reason = present({ reason: said?.slice(0, limit.reasonCharsMax) });
     now = await engine.markTicket(plan.project, { ticket, session, outcome: status, ...reason });
   }
   return now;
 }
+
+/** Branch, commits and changed files in a few lines. */
+export function workText({ branch, commits, diffstat }: BranchWork): string {
+  const subjects = commits.slice(0, subjectsMax).map((line) => line.slice(0, subjectCharsMax));
+  return [`branch ${branch}`, ...subjects, diffstat.at(-1) ?? ""].filter((line) => line !== "").join("\n");
+}
+
+const subjectsMax = 10;
+const subjectCharsMax = 120;
 
 /** A closed project takes no marks, and a ticket may leave the plan while its session runs. */
 export const isUnmarkable = (error: unknown): error is SkeinError =>

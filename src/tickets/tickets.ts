@@ -17,6 +17,7 @@ import type { Ticket } from "./plan-draft.ts";
 import { checkBinding, checkBudget } from "../runtime/options.ts";
 import { agentNamed, beginTicket, messageTicket, type TicketRunSettings } from "./ticket-session.ts";
 import {
+  branchWork,
   commitAll,
   folderAt,
   headCommit,
@@ -32,7 +33,7 @@ import {
   type TicketRow,
   type TicketTrouble,
 } from "./ticket-status.ts";
-import { isUnmarkable, markTickets, planFrom, planNow } from "./project-plan.ts";
+import { isUnmarkable, markTickets, planFrom, planNow, workText } from "./project-plan.ts";
 import { findingsOf, triesDefault, turnKey } from "./ticket-proof.ts";
 import type { Engine } from "../runtime/engine/engine.ts";
 import type { Session } from "../runtime/engine/session.ts";
@@ -184,6 +185,8 @@ class PlanRun {
   /** Sessions with a worktree in place. */
   readonly #placed = new Set<SessionId>();
   #going: readonly SessionId[] = [];
+  /** What sessions have committed, for the journal of the project. */
+  readonly #work = new Map<SessionId, string>();
   /** Said once: the project takes no marks. */
   #unmarked = false;
 
@@ -262,7 +265,7 @@ class PlanRun {
 
   async #mark(project: ProjectPlan, rows: readonly TicketRow[]): Promise<void> {
     try {
-      await markTickets(this.#engine, project, rows);
+      await markTickets(this.#engine, project, rows, this.#work);
     } catch (error) {
       if (!isUnmarkable(error)) throw error;
       if (!this.#unmarked) this.#options.note?.(`the project is not told of its tickets: ${error.message}`);
@@ -339,7 +342,8 @@ class PlanRun {
     if (due === "tell") return messageTicket(this.#engine, session, this.#ticket(row));
     if (due === "again") return this.#sendBack(await this.#engine.session(session));
     await this.#commit(row);
-    await this.#close(await this.#engine.session(session), due === "fail" ? (row.why ?? "it failed") : null);
+    const failure = due === "fail" ? (row.why ?? "it failed") : null;
+    await this.#close(row, await this.#engine.session(session), failure);
   }
 
   readonly #isProving = ({ session }: TicketRow): boolean => session !== null && this.#proving.has(session);
@@ -370,7 +374,7 @@ class PlanRun {
     try {
       const { passed } = await session.check(present({ commit, signal }));
       this.#proved.add(turnKey(id, await session.fold()));
-      if (passed) await this.#close(session, null);
+      if (passed) await this.#close(row, session, null);
     } catch (error) {
       if (signal.aborted) return;
       // Another process runs it, or something was written meanwhile.
@@ -399,7 +403,8 @@ class PlanRun {
   }
 
   /** Writes the handoff and closes the session, unless it received something meanwhile: then it continues. */
-  async #close(session: Session, failure: string | null): Promise<void> {
+  async #close(row: TicketRow, session: Session, failure: string | null): Promise<void> {
+    await this.#recordWork(row, session);
     await session.handoff();
     const { seq, standing } = await session.fold();
     if (standing.status !== "open" || standing.inbox.waiting.length > 0) return;
@@ -410,6 +415,17 @@ class PlanRun {
       const isOvertaken = error instanceof SkeinError && error.code === "conflict";
       if (!isOvertaken) throw error;
     });
+  }
+
+  /** What is committed becomes an item of the session, so that its handoff has it. */
+  async #recordWork({ ticket, branch }: TicketRow, session: Session): Promise<void> {
+    const { repository, plan } = this.#manner;
+    if (repository === null || branch === null) return;
+    const directory = worktreeDirectory(repository.top, plan, ticket);
+    const work = await branchWork(world, directory, { base: repository.base, branch });
+    if (work === null) return;
+    this.#work.set(session.id, workText(work));
+    await session.record("artifact", "git", work);
   }
 
   #note(event: WorkerEvent): void {

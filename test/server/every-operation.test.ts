@@ -257,7 +257,7 @@ async function projects({ call, place }: Caller): Promise<void> {
   await call("engine.rejectTickets", { params: { project, tickets: ["two"], reason: "no" } });
   const { tickets } = (await call("engine.plan", { params: { project } })) as { tickets: unknown[] };
   assert.equal(tickets.length, 2);
-  await call("engine.closeProject", { params: { project, outcome: "completed" } });
+  await call("engine.closeProject", { params: { project, outcome: "cancelled" } });
   await call("engine.archiveProject", { params: { project } });
   await call("engine.reopenProject", { params: { project, reason: "more" } });
 }

@@ -128,3 +128,40 @@ test("what a run that died has not said is said by the next", async () => {
   await runPlan(engine, project, options);
   assert.deepEqual(await statuses(engine, project), ["one done 1"]);
 });
+
+test("a ticket leaves its commits in its handoff, and in the journal that the next reads", async () => {
+  using repository = newRepository();
+  const { engine, project, script } = await projectOf(
+    [use("write_file", { path: "a.txt", text: "ok\n" })],
+    "Done.",
+  );
+  await using _ = engine;
+  await engine.planTickets(project, {
+    tickets: [
+      { id: "one", title: "Make a" },
+      { id: "two", title: "Go on", after: ["one"] },
+    ],
+  });
+  await engine.noteInProject(project, { text: "The sandbox account works." });
+  const rows = await runPlan(engine, project, { directory: repository.top, worktrees: true });
+  assert.deepEqual(short(rows), ["one done", "two done"]);
+  const name = `skein/prj-${project.slice(-10)}/one`;
+  const handoff = (await (await engine.session(rows[0]?.session ?? "")).handoff()).text;
+  for (const part of [name, "ticket one: Make a", "a.txt | 1 +"]) assert.ok(handoff.includes(part), part);
+  const { journal } = await engine.project(project);
+  assert.deepEqual(
+    journal.map(({ text, session }) => [text?.split("\n")[0], session]),
+    [
+      ["The sandbox account works.", null],
+      ["Ticket one: done", rows[0]?.session],
+      ["Ticket two: done", rows[1]?.session],
+    ],
+  );
+  assert.match(journal[1]?.text ?? "", /branch skein.*\n\w+ ticket one: Make a\n1 file changed, 1 insertion/);
+  const sent = JSON.stringify(script.calls.at(-1)?.parts);
+  assert.match(sent, /The journal of the project, the newest entry first/);
+  assert.ok(
+    sent.indexOf("Ticket one: done") < sent.indexOf("The sandbox account works."),
+    "the newest first",
+  );
+});

@@ -7,6 +7,7 @@ import { present, valueOf } from "../command/input.ts";
 import { exact } from "../format/moment.ts";
 import { invalid, plain } from "../command/presentation.ts";
 import { placeOf } from "../command/position.ts";
+import { possibleText } from "../format/possible-conflict.ts";
 import type { Screen } from "../command/screen.ts";
 import { plain as plainText, cut, oneLine, plural } from "../format/text.ts";
 
@@ -76,7 +77,7 @@ function lines(
   { id, isDry }: { readonly id: string; readonly isDry: boolean },
   out: Screen,
 ): string[] {
-  const { from, range, taken, same, left, conflicts, resolved, written } = report;
+  const { from, range, taken, same, left, conflicts, resolved, written, possible = [] } = report;
   if (range === null) return [`nothing of ${from} is new to ${id}; nothing was written`];
   const place = `${from}@${range.fromSeq}-${range.toSeq}`;
   const head =
@@ -93,6 +94,7 @@ function lines(
     ...same.map((name) => out.dim(row(`= ${oneLine(name)}, the same on both sides`))),
     ...left.map((name) => row(`! ${oneLine(name)} was erased over there, and is left`)),
     ...resolved.map(({ name, resolution }) => row(`* ${oneLine(name)}: ${resolution.take}`)),
+    ...possible.map((one) => row(`? ${possibleText(one)}`)),
     ...conflicts.flatMap((conflict) => ["", ...conflictLines(conflict, out)]),
     ...(conflicts.length === 0 ? [] : ["", ...wayOn(id, from, conflicts)]),
   ];

@@ -9,6 +9,7 @@ import { grid, plain, type PresentedResult } from "../command/presentation.ts";
 import type { Screen } from "../command/screen.ts";
 import { ago } from "../format/moment.ts";
 import { standingTable } from "../format/session-table.ts";
+import { possibleText } from "../format/possible-conflict.ts";
 import { bytes, jsonText, manyLines, oneLine, plural } from "../format/text.ts";
 import { verifyLines } from "../verb/verify.ts";
 import { lineageLines } from "./branch.ts";
@@ -126,6 +127,7 @@ function viewLines(one: ProjectView, out: Screen, nowMs: number): string[] {
     ...section(out, "Instructions", instructions === null ? [] : manyLines(instructions)),
     ...section(out, "Constraints", constraints.map(oneLine)),
     ...section(out, "Items", items.map(itemLine)),
+    ...section(out, "Possible conflicts", one.conflicts.map(possibleText)),
     ...section(
       out,
       "Journal",

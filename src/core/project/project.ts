@@ -186,7 +186,11 @@ export function decideProject(state: ProjectState, command: ProjectCommand, acto
     }
     case "close": {
       const closed = { type: "project.closed", body: { outcome: command.outcome } };
-      return must(state, "open", "be closed") ?? accept(withReason(closed, command));
+      return (
+        must(state, "open", "be closed") ??
+        unfinished(state, command.outcome) ??
+        accept(withReason(closed, command))
+      );
     }
     case "reopen":
       return state.status === "open"
@@ -231,6 +235,19 @@ export function decideProject(state: ProjectState, command: ProjectCommand, acto
     case "lift":
       return lifted(state, command);
   }
+}
+
+/** A project is completed when its plan is. */
+function unfinished({ plan }: ProjectState, outcome: ProjectOutcome): Decision | null {
+  if (outcome !== "completed") return null;
+  const left = [...plan.tickets.values()].flatMap(({ id, settled }) =>
+    settled?.outcome === "done" ? [] : [id],
+  );
+  if (left.length === 0) return null;
+  const named = left.slice(0, 5).join(", ");
+  const more = left.length > 5 ? ` and ${left.length - 5} more` : "";
+  const hint = "run them, remove them from the plan, or close it with --outcome cancelled or failed";
+  return refuse("refused", `project close: tickets that are not done: ${named}${more}`, hint);
 }
 
 const allotted = (session: string, direction: "given" | "regained", amounts: Amounts): DraftEvent => ({

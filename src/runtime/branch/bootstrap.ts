@@ -19,7 +19,13 @@ import { showAgent } from "../workspace/agents.ts";
 import { checkBound } from "../log/redact.ts";
 import { prepareChecks } from "./accepted.ts";
 import { noMemory } from "./memory-selection.ts";
-import { carriedInProject, projectStart } from "./project-start.ts";
+import {
+  assertAgent,
+  carriedInProject,
+  journalDocument,
+  journalPath,
+  projectStart,
+} from "./project-start.ts";
 import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
 import { initialFilesOf, listCarryOver, type CarryOver } from "./carry-over.ts";
@@ -53,7 +59,9 @@ export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<
   const before = carried === null ? null : await carriedBefore(deps, carried, options);
   // Without another name it is the agent as the earlier session had it.
   const same = taken !== undefined && options.agent === undefined;
-  const pinned = same ? (taken.pin ?? null) : await pinOf(deps, options.agent);
+  // The project's agent works where nobody names one.
+  const wanted = options.agent ?? (taken === undefined ? inProject.agent : undefined);
+  const pinned = same ? (taken.pin ?? null) : await pinOf(deps, wanted);
   const definition = pinned?.definition as AgentDefinition | undefined;
   for (const binding of options.bind ?? []) checkBound(deps.world, binding);
   const own = [...(same ? [] : (definition?.bind ?? [])), ...(taken?.bind ?? []), ...(options.bind ?? [])];
@@ -63,12 +71,14 @@ export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<
     // In front, since later documents may be cut when there are too many.
     ...(handoff === undefined ? [] : [handoff]),
     ...(await handoffDocuments(deps, handoffs)),
+    ...(await journalDocument(deps, project)),
     ...(await instructionFiles(deps, bind, instructionFilesOf)),
-    ...(before?.files ?? []),
+    ...(before?.files ?? []).filter(({ path }) => project === undefined || path !== journalPath(project)),
     ...(await initialFiles(deps, files)),
   ];
   const grant = grantsFor(deps, options.grant ?? [], { taken, definition, same });
-  const agent = pinned?.agent ?? options.agent ?? taken?.agent;
+  const agent = pinned?.agent ?? wanted ?? taken?.agent;
+  await assertAgent(deps, project, agent?.replace(/@\d+$/, ""));
   const model = options.model ?? (same ? taken.model : (definition?.model ?? taken?.model));
   needForModel(deps, options.model);
   const limits = before?.limits ?? undefined;

@@ -15,7 +15,7 @@ import { showAgent } from "../workspace/agents.ts";
 import { allotment, depthBelow } from "./allotment.ts";
 import { instructionFiles } from "./instruction-files.ts";
 import { carriedForFork } from "./memory-selection.ts";
-import { carriedInProject } from "./project-start.ts";
+import { assertAgent, carriedInProject } from "./project-start.ts";
 import { assertTakesSessions } from "../project/project-status.ts";
 import { present } from "../../core/present.ts";
 import { askInstead, strictRules } from "../govern/rules.ts";
@@ -167,6 +167,7 @@ async function openingOf(
       : { agent: other.name, version: other.version, digest: other.digest, definition: other.definition };
   const definition = pin?.definition as AgentDefinition | undefined;
   const agent = pin?.agent ?? taken.agent;
+  await assertAgent(deps, state.standing.project, agent);
   const model = other === null ? taken.model : (other.definition.model ?? taken.model);
   const { priority, constraints, bind } = taken;
   const instructions = other === null ? taken.instructions : undefined;

@@ -4,7 +4,15 @@
  */
 import { present } from "../../core/present.ts";
 import type { SessionId } from "../../core/ids.ts";
-import { isOneRecord, mergeItems, type MergeOutcome, type MergeItem } from "../../core/branch/merge.ts";
+import {
+  isOneRecord,
+  mergeItems,
+  type MergeItem,
+  type MergeOutcome,
+  type Triple,
+} from "../../core/branch/merge.ts";
+import { itemKey } from "../../core/item/fold.ts";
+import { possibleConflicts, type PossibleConflict } from "../../core/item/possible-conflict.ts";
 import { includes } from "../../core/range.ts";
 import { emptyState, type ItemRef, type State } from "../../core/state.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -28,6 +36,8 @@ export interface MergePlan extends MergeOutcome {
   readonly base: { readonly session: SessionId; readonly seq: number } | null;
   /** True when the other session has said anything since. */
   readonly isSaid: boolean;
+  /** What comes in and may contradict what is here, under another key. */
+  readonly possible: readonly PossibleConflict[];
 }
 
 /** The current state, a state the caller already knows, or the state at a position. */
@@ -73,7 +83,29 @@ export async function planMerge(deps: Deps, ours: Party, theirs: Party): Promise
     sinceSeq,
     base: base.seq === 0 ? null : ownerOf(chain, base.seq),
     isSaid: hasSpoken(ours, since, theirs.state),
+    possible: await possibleIn(ours, merged.taken, reader),
   };
+}
+
+/** Items here that are compared with what comes in, the newest of them. */
+const comparedMax = 500;
+
+async function possibleIn(
+  { session, state }: Party,
+  taken: readonly Triple[],
+  reader: ReturnType<typeof itemReader>,
+): Promise<readonly PossibleConflict[]> {
+  const coming = taken.flatMap(({ theirs }) => (theirs === null ? [] : [theirs]));
+  if (coming.length === 0) return [];
+  const names = new Set(taken.map(({ name }) => name));
+  const others = [...state.mind.items.entries()].filter(([name]) => !names.has(name));
+  const here: MergeItem[] = [];
+  for (const [, ref] of others.toSorted(([, a], [, b]) => b.seq - a.seq).slice(0, comparedMax))
+    here.push(await reader(session, ref));
+  const found = possibleConflicts([...here, ...coming].filter(({ erased }) => !erased));
+  const isComing = ({ kind, key }: PossibleConflict["items"][number]): boolean =>
+    names.has(itemKey(kind, key));
+  return found.filter(({ items }) => items.some(isComing));
 }
 
 const stateAt = async ({ states }: Deps, session: SessionId, seq: number): Promise<State> =>

@@ -10,6 +10,7 @@ import type { MergeNote } from "../../core/branch/commands.ts";
 import { itemKey } from "../../core/item/fold.ts";
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
+import type { PossibleConflict } from "../../core/item/possible-conflict.ts";
 import { limit } from "../../core/limit.ts";
 import { mayIn, wayOut } from "../../core/session/lifecycle.ts";
 import { resolve, takeTheirs } from "../../core/branch/merge.ts";
@@ -91,6 +92,11 @@ export interface MergeReport {
   readonly conflicts: readonly MergeConflict[];
   /** Resolved conflicts, with their results. */
   readonly resolved: readonly ResolvedConflict[];
+  /**
+   * Items that come in and may contradict others here: the same subject under another key. They are merged;
+   * nothing is resolved. Absent without any.
+   */
+  readonly possible?: readonly PossibleConflict[];
   /** The summary that this session gets; null when there is none. */
   readonly summary: string | null;
   /** The position of `session.merged`; null when nothing was written. */
@@ -310,6 +316,7 @@ async function reportOf(
     left: plan.left.map(({ name }) => name),
     conflicts: open,
     resolved: settled,
+    ...(plan.possible.length === 0 ? {} : { possible: plan.possible }),
     summary,
     written: null,
   };

@@ -3,16 +3,20 @@
  * items beside what it remembers.
  */
 import { roughTokens } from "../../core/context/token-count.ts";
+import { SkeinError } from "../../core/error.ts";
 import { isProjectId } from "../../core/ids.ts";
 import type { CarriedMemory } from "../../core/item/commands.ts";
 import { kindRank } from "../../core/item/kind.ts";
 import { limit } from "../../core/limit.ts";
 import { memoryLine, type CarriedEntry } from "../../core/memory/choice.ts";
-import type { OpenOptions } from "../../core/session/commands.ts";
+import { present } from "../../core/present.ts";
+import type { LoadedDocument, OpenOptions } from "../../core/session/commands.ts";
 import type { Deps } from "../deps.ts";
+import { shortId } from "../../core/text/short-id.ts";
+import { safeText } from "../log/redact.ts";
 import { findProject } from "../project/project-reader.ts";
 import { assertTakesSessions } from "../project/project-status.ts";
-import { itemsOf, openingOf } from "../project/projects.ts";
+import { itemsOf, journalOf, openingOf } from "../project/projects.ts";
 import { projectEntry } from "../context/project-news.ts";
 import { carriedFor, type CarryAsked } from "./memory-selection.ts";
 
@@ -20,7 +24,7 @@ import { carriedFor, type CarryAsked } from "./memory-selection.ts";
 export async function projectStart(
   deps: Deps,
   { project: named, instructions, constraints = [] }: OpenOptions,
-): Promise<Pick<OpenOptions, "project" | "instructions" | "constraints">> {
+): Promise<Pick<OpenOptions, "project" | "instructions" | "constraints" | "agent">> {
   if (named === undefined) return {};
   const project = await findProject(deps.projects, named);
   await deps.projects.read(project);
@@ -29,12 +33,63 @@ export async function projectStart(
   const goal = opened === undefined ? undefined : `This session is part of a project: ${opened.objective}`;
   const texts = [goal, opened?.instructions, instructions].filter((text) => text !== undefined);
   const rules = [...(opened?.constraints ?? []), ...constraints];
+  const { agent } = (await deps.projects.read(project)).state.plan;
   return {
     project,
+    ...present({ agent: agent ?? undefined }),
     ...(texts.length === 0 ? {} : { instructions: texts.join("\n\n") }),
     ...(rules.length === 0 ? {} : { constraints: [...new Set(rules)] }),
   };
 }
+
+/** Throws where the project names the agents that may work on it, and this is none of them. */
+export async function assertAgent(
+  deps: Deps,
+  project: string | null | undefined,
+  agent: string | undefined,
+): Promise<void> {
+  if (project === null || project === undefined || !isProjectId(project)) return;
+  if ((await deps.store.head(project)) === undefined) return;
+  const { agents } = (await deps.projects.read(project)).state.plan;
+  const isNamed = agents.some((one) => one.replace(/@\d+$/, "") === agent);
+  if (agents.length === 0 || isNamed) return;
+  throw new SkeinError(
+    "refused",
+    `open: agent: the project works with ${agents.join(", ")}, got ${agent ?? "no agent"}`,
+    { hint: '"skein project set ID --agents NAME" adds one' },
+  );
+}
+
+/** The end of the project's journal as a document, the newest entry first; none if it is empty. */
+export async function journalDocument(
+  deps: Deps,
+  project: string | undefined,
+): Promise<readonly LoadedDocument[]> {
+  if (project === undefined || !isProjectId(project)) return [];
+  if ((await deps.store.head(project)) === undefined) return [];
+  const { seq } = await deps.projects.read(project);
+  const notes = await journalOf(deps.store, project, seq);
+  const lines: string[] = [];
+  let left: number = limit.journalTokensMax;
+  for (const { at, text, session } of notes.toReversed()) {
+    if (text === null) continue;
+    const by = session === null ? "" : ` (${shortId(session)})`;
+    const line = `- ${new Date(at).toISOString()}${by}: ${text.replaceAll("\n", "\n  ")}`;
+    left -= roughTokens(line);
+    if (left < 0) break;
+    lines.push(line);
+  }
+  if (lines.length === 0) return [];
+  const text = safeText(
+    deps.world,
+    `The journal of the project, the newest entry first:\n\n${lines.join("\n")}\n`,
+  );
+  const bytes = Buffer.byteLength(text);
+  return [{ kind: "file", path: journalPath(project), text, digest: deps.world.digest("", text), bytes }];
+}
+
+/** It stands for no file. */
+export const journalPath = (project: string): string => `journal of ${project}`;
 
 /** What it remembers, and the items of its project before that. */
 export async function carriedInProject(

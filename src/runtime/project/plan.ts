@@ -241,7 +241,7 @@ async function planAt(
     return {
       ...shownTicket(ticket, texts.get(ticket.seq), ticket.proposedBy),
       status: statuses.get(ticket.id) ?? "waiting",
-      why: texts.get(ticket.settled?.seq ?? 0)?.reason ?? null,
+      why: ticket.settled?.outcome === "failed" ? (texts.get(ticket.settled.seq)?.reason ?? null) : null,
       session: run?.session ?? null,
       attempt: run?.attempt ?? 0,
     };

@@ -7,6 +7,7 @@ import type { DraftEvent } from "../../core/decision.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isSessionId, makeProjectId, type ProjectId, type SessionId } from "../../core/ids.ts";
 import type { ItemKind, ItemStatus } from "../../core/item/kind.ts";
+import { possibleConflicts, type PossibleConflict } from "../../core/item/possible-conflict.ts";
 import { present } from "../../core/present.ts";
 import type {
   ProjectCommand,
@@ -87,6 +88,8 @@ export interface ProjectView extends Omit<ProjectSummary, "sessions" | "items" |
   readonly journal: readonly ProjectNote[];
   /** Names of its legal holds. */
   readonly holds: readonly string[];
+  /** Items that may contradict each other: one subject under other keys, with other values. */
+  readonly conflicts: readonly PossibleConflict[];
 }
 
 /** Options of `engine.recordInProject`. */
@@ -157,16 +160,18 @@ export async function showProject(deps: Deps, idOrEnding: string): Promise<Proje
   const opened = await openingOf(deps, id);
   const ids = [...state.sessions.keys()].filter((session) => isSessionId(session));
   const { rows } = await store.list({ sessions: ids }, { limit: latestMax });
+  const items = await itemsOf(deps, id, state);
   return {
     ...summary,
     ...(await standingOf(store, ids)),
     instructions: opened?.instructions ?? null,
     constraints: opened?.constraints ?? [],
     sessions: [...state.sessions.keys()],
-    items: await itemsOf(deps, id, state),
+    items,
     latest: await standingRows(store, rows, deps.world.now()),
     journal: await journalOf(store, id, state.seq),
     holds: [...state.holds.keys()],
+    conflicts: possibleConflicts(items),
   };
 }
 
@@ -315,17 +320,29 @@ export async function itemsOf(
   return items;
 }
 
-async function journalOf(store: Store, id: ProjectId, toSeq: number): Promise<ProjectNote[]> {
-  const range = { fromSeq: 1, toSeq, reverse: true, limit: journalMax, types: ["project.noted"] };
+export async function journalOf(store: Store, id: ProjectId, toSeq: number): Promise<ProjectNote[]> {
+  const types = ["project.noted", "ticket.settled"];
+  const range = { fromSeq: 1, toSeq, reverse: true, limit: journalMax, types };
   const notes: ProjectNote[] = [];
   for (const record of await store.read(id, { ...range, contents: true })) {
-    const { session = null } = JSON.parse(record.body) as { session?: string };
-    const content = (await contentOf(store, record)) as { text?: string } | undefined;
-    const { seq, at, actor } = record;
-    notes.push({ seq, at, actor, session, text: content?.text ?? null });
+    const { session = null, ...body } = JSON.parse(record.body) as NoteBody;
+    const content = (await contentOf(store, record)) as { text?: string; reason?: string } | undefined;
+    const { seq, at, actor, type } = record;
+    const text = type === "ticket.settled" ? settledText(body, content?.reason) : (content?.text ?? null);
+    notes.push({ seq, at, actor, session, text });
   }
   return notes.toReversed();
 }
+
+interface NoteBody {
+  readonly session?: string;
+  readonly ticket?: string;
+  readonly outcome?: string;
+}
+
+/** How a ticket ended, as an entry of the journal. */
+const settledText = ({ ticket, outcome }: NoteBody, reason: string | undefined): string =>
+  `Ticket ${ticket}: ${outcome}${reason === undefined ? "" : `\n${reason}`}`;
 
 /** A project whose log another tenant or a restore took away is not listed. */
 function ifMissing(error: unknown): null {

@@ -79,7 +79,11 @@ test("a mistake in a plan is reported, and nothing is written", async () => {
   await assert.rejects(engine.markTicket(project, { ticket: "a", session: stranger.id }), {
     message: /does not belong to the project/,
   });
-  await engine.closeProject(project);
+  await assert.rejects(engine.closeProject(project), {
+    code: "refused",
+    message: "project close: tickets that are not done: a",
+  });
+  await engine.closeProject(project, { outcome: "failed" });
   await assert.rejects(engine.planTickets(project, { tickets: [{ id: "b", title: "B" }] }), {
     message: /the project is closed and cannot change its plan/,
   });
@@ -196,4 +200,95 @@ test("a session outside a project is not offered the tool", async () => {
   const offers = async (id: string): Promise<boolean> =>
     (await (await engine.session(id)).tools()).some(({ name }) => name === "plan");
   assert.deepEqual([await offers(outside.id), await offers(inside.id)], [false, true]);
+});
+
+test("a project is completed when its plan is", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const { project } = await engine.openProject({ objective: "Move the shop" });
+  await engine.planTickets(project, { tickets: [{ id: "a", title: "A" }] });
+  await assert.rejects(engine.closeProject(project), { message: /tickets that are not done: a/ });
+  await engine.markTicket(project, { ticket: "a", outcome: "done" });
+  assert.equal((await engine.closeProject(project)).outcome, "completed");
+});
+
+test("a project has an agent of its own, and may name all that work on it", async () => {
+  const { engine, project } = await proposing([]);
+  await using _ = engine;
+  await engine.addAgent({ name: "coder", instructions: "Write code." });
+  await engine.addAgent({ name: "critic", instructions: "Find mistakes." });
+  const agentOf = async (options: { readonly agent?: string }): Promise<string | null> =>
+    (await (await engine.open({ objective: "Do it", project, ...options })).fold()).standing.agent?.name ??
+    null;
+  assert.equal(await agentOf({}), null);
+  await engine.configureProject(project, { agent: "coder" });
+  assert.deepEqual([await agentOf({}), await agentOf({ agent: "critic" })], ["coder", "critic"]);
+  await engine.configureProject(project, { agents: ["coder@1"] });
+  assert.equal(await agentOf({}), "coder");
+  await assert.rejects(agentOf({ agent: "critic" }), {
+    code: "refused",
+    message: "open: agent: the project works with coder@1, got critic",
+  });
+  await engine.configureProject(project, { agent: "" });
+  await assert.rejects(agentOf({}), { message: /got no agent/ });
+  await engine.configureProject(project, { agents: [] });
+  assert.equal(await agentOf({}), null);
+});
+
+test("a new session gets the end of the journal, the newest first, within its bound", async () => {
+  const { engine, project } = await proposing([]);
+  await using _ = engine;
+  const empty = await engine.open({ objective: "First", project });
+  for (let number = 0; number < 30; number++)
+    await engine.noteInProject(project, { text: `Note ${number}. ${"word ".repeat(100)}` });
+  const journalIn = async (id: string): Promise<string | undefined> => {
+    for await (const { content } of (await engine.session(id)).events({ types: ["document.loaded"] })) {
+      const { text } = content as { readonly text?: string };
+      if (text?.startsWith("The journal of the project") === true) return text;
+    }
+    return undefined;
+  };
+  assert.equal(await journalIn(empty.id), undefined);
+  const text = (await journalIn((await engine.open({ objective: "Second", project })).id)) ?? "";
+  const numbers = [...text.matchAll(/Note (\d+)/g)].map(([, number]) => Number(number));
+  assert.equal(numbers[0], 29);
+  assert.ok(numbers.length > 5 && numbers.length < 30, `${numbers.length}`);
+  assert.deepEqual(
+    numbers,
+    numbers.toSorted((a, b) => b - a),
+  );
+});
+
+test("items of a project that may contradict each other are reported, and stay as they are", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const { project } = await engine.openProject({ objective: "Move the shop" });
+  await engine.recordInProject(project, { kind: "decision", key: "database", value: "postgres" });
+  assert.deepEqual((await engine.project(project)).conflicts, []);
+  await engine.recordInProject(project, { kind: "fact", key: "setup", value: "db is sqlite" });
+  const { conflicts, items } = await engine.project(project);
+  assert.deepEqual(
+    conflicts.map(({ items: sides }) => sides.map(({ key, value }) => `${key}: ${value}`)),
+    [["database: postgres", "setup: db is sqlite"]],
+  );
+  assert.equal(items.length, 2);
+});
+
+test("a merge reports what may contradict, and merges it all the same", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const ours = await engine.open({ objective: "One" });
+  await ours.record("decision", "database", "postgres");
+  const theirs = await ours.fork({ objective: "Two" });
+  await theirs.record("fact", "db", "sqlite");
+  await theirs.record("fact", "cache", "redis");
+  const report = await ours.merge({ from: theirs.id, dryRun: true });
+  assert.deepEqual(
+    report.possible?.map(({ subject, items }) => [subject, items.map(({ key }) => key)]),
+    [["database", ["database", "db"]]],
+  );
+  assert.equal(report.ok, true);
+  const merged = await ours.merge({ from: theirs.id });
+  assert.equal(merged.taken.length, 2);
+  assert.equal(merged.possible?.length, 1);
 });

@@ -890,6 +890,19 @@ class ConsolidateMemoryResult(TypedDict):
     everyMs: Optional[int]
 
 
+class MemoryCarriersResultCarrier(TypedDict):
+    session: str
+    name: Optional[str]
+    seq: int
+    current: bool
+
+
+class MemoryCarriersResult(TypedDict):
+    carriers: List[MemoryCarriersResultCarrier]
+    looked: int
+    cursor: Optional[str]
+
+
 class ProjectSummaryHead(TypedDict):
     seq: int
     hash: str
@@ -2029,6 +2042,10 @@ _OPERATIONS: Dict[str, _Operation] = {
     ),
     "engine.consolidateMemory": _Operation("POST", "/v1/consolidate-memory",
         takes="json",
+    ),
+    "engine.memoryCarriers": _Operation("GET", "/v1/memory-carriers",
+        takes="query",
+        forms={"scope": "text", "owner": "text", "kind": "text", "key": "text", "cursor": "text"},
     ),
     "engine.approveMemory": _Operation("POST", "/v1/approve-memory",
         takes="json",
@@ -4091,6 +4108,31 @@ class Client(_ClientBase):
                 "everyMs": every_ms,
             },
             idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    def memory_carriers(
+        self,
+        *,
+        scope: Literal["agent", "user", "workspace"],
+        kind: str,
+        key: str,
+        owner: Optional[str] = None,
+        cursor: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> MemoryCarriersResult:
+        """The sessions that carry a memory entry, the most recently active first, and whether with its
+        current value. A page looks at up to 200 sessions.
+        """
+        return cast("MemoryCarriersResult", self._call(
+            "engine.memoryCarriers",
+            {
+                "scope": scope,
+                "owner": owner,
+                "kind": kind,
+                "key": key,
+                "cursor": cursor,
+            },
             timeout=timeout,
         ))
 
@@ -7623,6 +7665,31 @@ class AsyncClient(_AsyncClientBase):
                 "everyMs": every_ms,
             },
             idempotency_key=idempotency_key,
+            timeout=timeout,
+        ))
+
+    async def memory_carriers(
+        self,
+        *,
+        scope: Literal["agent", "user", "workspace"],
+        kind: str,
+        key: str,
+        owner: Optional[str] = None,
+        cursor: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> MemoryCarriersResult:
+        """The sessions that carry a memory entry, the most recently active first, and whether with its
+        current value. A page looks at up to 200 sessions.
+        """
+        return cast("MemoryCarriersResult", await self._call(
+            "engine.memoryCarriers",
+            {
+                "scope": scope,
+                "owner": owner,
+                "kind": kind,
+                "key": key,
+                "cursor": cursor,
+            },
             timeout=timeout,
         ))
 

@@ -76,6 +76,34 @@ export const engineMemory = {
       }),
     verb: { name: "memory consolidate" },
   }),
+  "engine.memoryCarriers": read("engine", "memoryCarriers", {
+    title: "Show the sessions that carry a memory entry",
+    words: "who has knows read remembered",
+    summary:
+      "The sessions that carry a memory entry, the most recently active first, and whether with its " +
+      "current value. A page looks at up to 200 sessions.",
+    params: () => ({
+      scope: field.Scope.describe("the memory of an agent, of a user, or of the workspace"),
+      owner: z.string().max(100).describe("the agent or user whose memory it is").exactOptional(),
+      kind: field.ItemKind.describe("the kind of item"),
+      key: field.Key.describe("the item's key"),
+      cursor: z.string().max(1_000).describe("the cursor of the page before").exactOptional(),
+    }),
+    answer: () =>
+      z.looseObject({
+        carriers: z.array(
+          z.looseObject({
+            session: answer.SessionId,
+            name: answer.MaybeText,
+            seq: answer.Count,
+            current: answer.Flag,
+          }),
+        ),
+        looked: answer.Count,
+        cursor: answer.MaybeText,
+      }),
+    verb: { name: "memory carriers", args: ["kind", "key"], flags: { owner: null } },
+  }),
   "engine.approveMemory": change("engine", "approveMemory", {
     title: "Approve a memory entry",
     scope: "operate",

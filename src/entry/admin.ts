@@ -65,6 +65,11 @@ export type {
   RememberOptions,
 } from "../runtime/workspace/memory.ts";
 export type { ConsolidateOptions, ConsolidateReport } from "../runtime/workspace/memory-consolidate.ts";
+export type {
+  MemoryCarrier,
+  MemoryCarriers,
+  MemoryCarriersOptions,
+} from "../runtime/context/memory-carriers.ts";
 export type { MemoryReview, ReviewedMemory } from "../runtime/workspace/memory-review.ts";
 export type { PolicyEntry, SetPolicyOptions } from "../runtime/workspace/policies.ts";
 export type { TokenHolder } from "../runtime/workspace/token-reader.ts";

@@ -45,7 +45,7 @@ suite("memory", { concurrency: true }, () => {
       shown.stdout,
       /^decision base-rate\nscope +workspace\nfrom +ses_\w+@3\nsince .* by person, user:prn_/,
     );
-    assert.match(shown.stdout, /because +the council\n\n4\.1\n$/);
+    assert.match(shown.stdout, /because +the council\n\n4\.1\n\ncarried by none of \d+ looked at\n$/);
     const keys = async (...words: readonly string[]) =>
       (await json("memory", "list", ...words)).map((one) => one["key"]);
     assert.deepEqual(await keys(), ["layout", "tone", "base-rate"]);
@@ -56,6 +56,11 @@ suite("memory", { concurrency: true }, () => {
     const next = await open("Raise the base rate");
     const { stdout: log } = await say("log", next);
     assert.match(log, /memory\.carried +Loaded 2 memory entries, about \d+ tokens: tone, base-rate\n/);
+    const carried = await say("memory", "show", "decision", "base-rate");
+    assert.match(carried.stdout, /\n\ncarried by 1 session of \d+ looked at\n {2}\w+@\d+\n$/);
+    const [page] = await json("memory", "carriers", "decision", "base-rate", "--scope", "workspace");
+    const carriers = (page?.["carriers"] ?? []) as readonly { readonly current: boolean }[];
+    assert.equal(carriers[0]?.current, true);
     const asked = await say(
       "ask",
       await open("Raise the base rate", "--model", "offline/offline"),

@@ -269,6 +269,7 @@ async function sharing({ call, place }: Caller): Promise<void> {
   await call("engine.agent", { params: { name: "fixer", version: 1 } });
   await call("engine.remember", { params: { scope: "workspace", kind: "fact", key: "m", value: 1 } });
   await call("engine.memory", { params: { scope: "workspace" } });
+  await call("engine.memoryCarriers", { params: { scope: "workspace", kind: "fact", key: "m" } });
   await call("engine.forget", { params: { scope: "workspace", kind: "fact", key: "m" } });
   const doubtful = { scope: "workspace", kind: "fact", value: 1, propose: true } as const;
   await call("engine.remember", { params: { ...doubtful, key: "n" } });

@@ -3,6 +3,7 @@
  * suspended. Without a terminal, only whole messages of an answer are written, since one that breaks off and
  * is retried could not be taken back. For programs, every event and delta is a line of JSON.
  */
+import { lackedText } from "../../core/text/lacked-text.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import { limit } from "../../core/limit.ts";
 import { splitHint, zoneHint, type Zone } from "../../core/context/zone.ts";
@@ -242,6 +243,8 @@ const notes: Readonly<Record<string, Note>> = {
     if (Number(attempt) <= 1 || purpose === "compaction") return "";
     return out.dim(`retrying (${plain(attempt)} of ${limit.attemptsMax})`);
   },
+  "context.retrieved": ({ note }, _content, _event, out) =>
+    note === "embedding-failed" ? out.yellow(lackedText("embedding-failed")) : "",
   "zone.acted": ({ action, zone, by }, { text }, { session }, out) => {
     if (action !== "tell-person") return "";
     const onward = `skein open --from ${shortId(session)}, in a chat /handoff`;

@@ -4,6 +4,7 @@ import { quote } from "../../core/ids.ts";
 import type { ItemKind } from "../../core/item/kind.ts";
 import type { MemoryScope } from "../../core/memory/name.ts";
 import { shortId } from "../../core/text/short-id.ts";
+import type { MemoryCarriers } from "../../runtime/context/memory-carriers.ts";
 import type { ForgetResult, MemoryEntry } from "../../runtime/workspace/memory.ts";
 import { present } from "../command/input.ts";
 import { kindOf } from "../command/item-kind.ts";
@@ -53,6 +54,13 @@ export const memoryPlain = [
       Object.assign(params, scopeOf({ ...params, ...given }));
     },
     print: (one) => ({ lines: addedLines(one) }),
+  }),
+  plain("engine.memoryCarriers", {
+    options: { agent },
+    prepare({ params, given }) {
+      Object.assign(params, scopeOf({ ...params, ...given }));
+    },
+    print: (page) => ({ json: page, lines: carrierLines(page) }),
   }),
 ];
 
@@ -126,13 +134,19 @@ export const memoryActions = [
   verb({
     ...named,
     name: "memory show",
-    line: "Show what is remembered under a key.",
+    line: "Show what is remembered under a key, and which sessions carry it.",
     async run({ args, options, out, engine }) {
       const found = await find(engine, { words: wordsOf("show", args), given: options });
-      if (out.json) for (const one of found) await out.emit(one);
-      else
-        for (const [place, one] of found.entries())
-          for (const line of [...(place > 0 ? [""] : []), ...entryLines(one, out)]) await out.line(line);
+      for (const [place, one] of found.entries()) {
+        const { scope: of, owner, kind, key } = one;
+        const name = { scope: of, kind, key, ...(owner === null ? {} : { owner }) };
+        const carried = await (await engine()).memoryCarriers(name);
+        if (out.json) await out.emit({ ...one, carried });
+        else {
+          const lines = [...entryLines(one, out), "", ...carrierLines(carried)];
+          for (const line of place > 0 ? ["", ...lines] : lines) await out.line(line);
+        }
+      }
     },
   }),
   verb({
@@ -221,6 +235,17 @@ async function nameOf(engine: OpenEngine, wanted: MemoryTarget, erase: boolean):
     `memory: ${found.length} entries match ${quote(words.at(-1))}`,
     `specify the kind, --scope or --agent: ${names.join(", ")}`,
   );
+}
+
+/** Who carries it. */
+function carrierLines({ carriers, looked, cursor }: MemoryCarriers): string[] {
+  const rows = carriers.map(({ session, seq, name, current }) => {
+    const title = name === null ? "" : `  ${oneLine(name)}`;
+    return `  ${shortId(session)}@${seq}${title}${current ? "" : "  (an older value)"}`;
+  });
+  const more = cursor === null ? "" : `; more: --cursor ${cursor}`;
+  const head = carriers.length === 0 ? "carried by none" : `carried by ${plural(carriers.length, "session")}`;
+  return [`${head} of ${looked} looked at${more}`, ...rows];
 }
 
 function entryLines(one: MemoryEntry, { bold, dim }: Screen): string[] {

@@ -1,5 +1,6 @@
 /** Explains a context: why each part is there, and its share of the context window. */
 import type { RenderedContext } from "../../runtime/context/context-view.ts";
+import { lackedText } from "../../core/text/lacked-text.ts";
 import { contextText } from "../format/state-lines.ts";
 import { zoneReasonsOf } from "./show.ts";
 import { partName, partText } from "../format/part-text.ts";
@@ -116,13 +117,15 @@ function tierLines({ tiers }: RenderedContext, out: Screen): string[] {
 /** What retrieval brought in, with its score. */
 function broughtLines({ reasons }: RenderedContext): string[] {
   const brought = reasons.flatMap((reason) => reason.brought ?? []);
-  if (brought.length === 0) return [];
+  const lacked = new Set(reasons.flatMap((reason) => reason.lacked ?? []));
+  const notes = [...lacked].flatMap((note) => ["", `retrieval: ${oneLine(lackedText(note))}`]);
+  if (brought.length === 0) return notes;
   const lines = brought.map(({ kind, seq, range, number, score, why }) => {
     const chars = range === undefined ? "" : ` characters ${range[0]}-${range[1]}`;
     const entry = number === undefined ? "" : ` entry ${number}`;
     return `  ${kind} ${seq}${chars}${entry}: score ${score.toFixed(2)}, by ${oneLine(why)}`;
   });
-  return ["", "brought in for an input, since the context did not show it:", ...lines];
+  return ["", "brought in for an input, since the context did not show it:", ...lines, ...notes];
 }
 
 /** The provider's count, and the error of the estimate before the request. */

@@ -59,6 +59,8 @@ export interface PartReason {
   readonly toSeq: number;
   /** What was brought into it for an input. */
   readonly brought?: readonly BroughtReason[];
+  /** What retrieval for it lacked: `search-behind`, `embedding-failed`, `embedding-down`. */
+  readonly lacked?: readonly string[];
 }
 
 /** Why an item, a section, an earlier turn or an entry of memory was brought in. */
@@ -94,10 +96,10 @@ export function put(
   part: ContextPart,
   [kind, why]: readonly [PartKind, string],
   [fromSeq, toSeq]: readonly [number, number],
-  brought: readonly BroughtReason[] = [],
+  { brought = [], lacked = [] }: Pick<PartReason, "brought" | "lacked"> = {},
 ): void {
   sheet.parts.push(part);
-  const more = brought.length === 0 ? {} : { brought };
+  const more = { ...(brought.length > 0 && { brought }), ...(lacked.length > 0 && { lacked }) };
   sheet.reasons.push({ kind, why, fromSeq, toSeq, ...more });
 }
 

@@ -37,6 +37,7 @@ interface UnsentEvents {
   /** The positions of the input blocks. */
   readonly saidAt: number[];
   readonly brought: BroughtReason[];
+  readonly lacked: string[];
 }
 
 /** A transcript that is read so far; it can be read on, and ended at any place. */
@@ -71,6 +72,7 @@ const emptyStretch = (): UnsentEvents => ({
   said: [],
   saidAt: [],
   brought: [],
+  lacked: [],
 });
 
 export function beginTranscript(
@@ -103,7 +105,7 @@ export function readTranscript(reading: TranscriptReading, source: ContextSource
 /** The parts as a request here would send them. What was read can be read on afterwards. */
 export function endTranscript(reading: TranscriptReading): RenderedParts {
   const { source, sheet, stretch, offered, interrupted } = reading;
-  const { answers, calls, tools, said, saidAt, brought } = stretch;
+  const { answers, calls, tools, said, saidAt, brought, lacked } = stretch;
   const before = sheet.parts.length;
   reading.stretch = {
     answers: [...answers],
@@ -112,6 +114,7 @@ export function endTranscript(reading: TranscriptReading): RenderedParts {
     said: [...said],
     saidAt: [...saidAt],
     brought: [...brought],
+    lacked: [...lacked],
   };
   const requestSeq = source.state.seq + 1;
   if (source.state.standing.turn === null) putInterrupted(reading);
@@ -136,6 +139,7 @@ const readers = {
     // It stands between the interrupted answer and the inputs of the next turn.
     if (turn === null) putInterrupted(reading);
     reading.stretch.brought.push(...body.entries.map(reasonOf));
+    if (body.note !== undefined) reading.stretch.lacked.push(body.note);
   },
   "memory.carried": (reading, { turn }) => {
     if (turn === null) putInterrupted(reading);
@@ -310,7 +314,7 @@ function flush(reading: TranscriptReading): void {
   if (stretch.said.length > 0) {
     const place = [stretch.saidAt[0] ?? 0, stretch.saidAt.at(-1) ?? 0] as const;
     const part = { part: "message", role: "user", content: stretch.said } as const;
-    put(sheet, part, spokenOf("input"), place, stretch.brought);
+    put(sheet, part, spokenOf("input"), place, stretch);
   } else if (role === null || role === "assistant") putGoOn(sheet);
 }
 

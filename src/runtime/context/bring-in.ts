@@ -23,6 +23,8 @@ export interface BringInOptions {
   readonly planning: Planning;
   /** Inputs in the middle of a turn: news waits for the next one. */
   readonly isSteering?: boolean;
+  /** What is found is not written: it only prepares indexes and vectors. */
+  readonly isRehearsal?: boolean;
 }
 
 export interface BroughtIn {
@@ -34,7 +36,7 @@ export async function bringIn(
   deps: Deps,
   session: SessionId,
   state: State,
-  { inputs, settings, planning, isSteering = false }: BringInOptions,
+  { inputs, settings, planning, isSteering = false, isRehearsal = false }: BringInOptions,
 ): Promise<BroughtIn> {
   const { windowTokens } = planning;
   const access = await memoryAccess(deps, session, state);
@@ -46,7 +48,7 @@ export async function bringIn(
   const ofProject = isSteering ? null : await projectNews(deps, session, state);
   const news = await besideProject(deps, session, state, { ofMemory, ofProject, access });
   const memory = access === null ? null : { access, news, room: roomBeside(news) };
-  const found = await retrieve(deps, session, state, { inputs, settings, windowTokens, memory });
+  const found = await retrieve(deps, session, state, { inputs, settings, windowTokens, memory, isRehearsal });
   if (found === null) return news === null ? {} : { carried: news };
   if (found.carried.length === 0)
     return { ...(news === null ? {} : { carried: news }), retrieved: found.body };

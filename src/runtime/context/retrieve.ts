@@ -50,6 +50,8 @@ export interface RetrieveOptions {
   readonly windowTokens: number;
   /** Null: without memory. */
   readonly memory: MemoryWanted | null;
+  /** What is found is not written: it only prepares indexes and vectors. */
+  readonly isRehearsal: boolean;
 }
 
 interface MemoryWanted {
@@ -89,7 +91,7 @@ export async function retrieve(
   deps: Deps,
   session: SessionId,
   state: State,
-  { inputs, settings, windowTokens, memory: wanted }: RetrieveOptions,
+  { inputs, settings, windowTokens, memory: wanted, isRehearsal }: RetrieveOptions,
 ): Promise<Retrieval | null> {
   const renderer = state.standing.renderer ?? rendererNow;
   if (inputs.length === 0 || renderer < 2) return null;
@@ -105,17 +107,25 @@ export async function retrieve(
   const ranking: Ranking = { deps, session, state, query, chain, ranker: "bm25", note: null };
   const own = hasOwn ? await ownParts(ranking, renderer) : [];
   const found = [...own, ...(memory === null ? [] : await memoryParts(ranking, memory))];
-  if (found.length === 0) return null;
+  // That a provider fails is said once, also where nothing is brought in.
+  const { note } = ranking;
+  if (note === "embedding-failed" && !isRehearsal) deps.shared.vectors.outage = "told";
+  const nothing = note === "embedding-failed" ? { body: bodyOf(ranking, seqs, []), carried: [] } : null;
+  if (found.length === 0) return nothing;
   const shown = own.length === 0 ? "" : await shownText(deps, session, state, settings);
   const { entries, carried } = fitting(ranking, found, {
     shown,
     windowTokens,
     tokensMax: found.some(isNewMemory) ? ((await wanted?.room()) ?? 0) : 0,
   });
-  if (entries.length === 0) return null;
-  const { ranker, note } = ranking;
-  return { body: { inputs: seqs, entries, ranker, ...(note === null ? {} : { note }) }, carried };
+  return entries.length === 0 ? nothing : { body: bodyOf(ranking, seqs, entries), carried };
 }
+
+const bodyOf = (
+  { ranker, note }: Ranking,
+  inputs: RetrievedBody["inputs"],
+  entries: RetrievedBody["entries"],
+): RetrievedBody => ({ inputs, entries, ranker, ...(note === null ? {} : { note }) });
 
 const isNewMemory = ({ memory }: Found): boolean => memory !== undefined && memory.place === null;
 
@@ -203,7 +213,7 @@ interface Ranking {
   readonly chain: readonly Ancestor[];
   ranker: "bm25" | "hybrid";
   /** What was missing. */
-  note: "search-behind" | "embedding-failed" | null;
+  note: "search-behind" | "embedding-failed" | "embedding-down" | null;
 }
 
 /** The relevant ones, by words, and by meaning where there is an embedding model. */
@@ -215,9 +225,11 @@ async function chooseOf(
   if (texts.length === 0) return [];
   const { deps, query } = ranking;
   const similarities = await similaritiesTo(deps, query, texts.slice(0, embeddedMax));
+  const isFused = similarities !== null && typeof similarities === "object";
+  // Of several kinds of parts the first one finds out that it failed.
   if (similarities === "failed") ranking.note = "embedding-failed";
-  else if (similarities !== null) ranking.ranker = "hybrid";
-  const isFused = similarities !== null && similarities !== "failed";
+  else if (similarities === "down" && ranking.note !== "embedding-failed") ranking.note = "embedding-down";
+  else if (isFused) ranking.ranker = "hybrid";
   const ranked = isFused
     ? fuse(byWords, similarities)
     : byWords.map((one): Fused => ({ ...one, why: "words" }));

@@ -18,6 +18,8 @@ export interface Vectors {
   erasures: number;
   /** Until then the provider is not asked again, after a failure. */
   pausedUntilMs: number;
+  /** It failed when it was last asked, and whether an event says so. */
+  outage: "untold" | "told" | null;
   clear(): void;
 }
 
@@ -26,6 +28,7 @@ export const makeVectors = (): Vectors => ({
   cache: makeCache(cachedMin),
   erasures: 0,
   pausedUntilMs: 0,
+  outage: null,
   clear() {
     this.cache = makeCache(cachedMin);
     this.pausedUntilMs = 0;
@@ -50,16 +53,19 @@ const textCharsMax = 8_000;
 const embedMs = 8_000;
 const pauseMs = 60_000;
 
-/** By id, from -1 to 1. `failed`: the provider is down, or was a moment ago. Null: there is none. */
+/**
+ * By id, from -1 to 1. `failed`: the provider does not answer, and no event says so yet; `down`: one does.
+ * Null: there is none.
+ */
 export async function similaritiesTo(
   deps: Deps,
   query: string,
   texts: readonly EmbeddedText[],
-): Promise<ReadonlyMap<string, number> | "failed" | null> {
+): Promise<ReadonlyMap<string, number> | "failed" | "down" | null> {
   const { embedder } = (await deps.models?.()) ?? {};
   if (embedder === undefined) return null;
   const { vectors } = deps.shared;
-  if (deps.world.now() < vectors.pausedUntilMs) return "failed";
+  if (deps.world.now() < vectors.pausedUntilMs) return outageOf(vectors);
   const named = texts.map((one) => ({ ...one, digest: deps.world.digest("", one.digest) }));
   const erasures = await readStored(deps, embedder, named);
   try {
@@ -71,13 +77,17 @@ export async function similaritiesTo(
       const vector = vectors.cache.get(keyOf(embedder, digest));
       if (vector !== undefined) found.set(id, similarityOf(asked, vector));
     }
+    vectors.outage = null;
     return found;
   } catch {
     // Whatever a provider's library throws: an input must not wait for its ranking.
     vectors.pausedUntilMs = deps.world.now() + pauseMs;
-    return "failed";
+    vectors.outage ??= "untold";
+    return outageOf(vectors);
   }
 }
+
+const outageOf = ({ outage }: Vectors): "failed" | "down" => (outage === "told" ? "down" : "failed");
 
 const keyOf = ({ name }: Embedder, digest: string): string => `${name}\n${digest}`;
 

@@ -7,8 +7,9 @@ import type {
   PendingMemoryPage,
 } from "../workspace/memory-queue.ts";
 import type { ConsolidateOptions, ConsolidateReport } from "../workspace/memory-consolidate.ts";
+import type { MemoryCarriers, MemoryCarriersOptions } from "../context/memory-carriers.ts";
 import type { MemoryReview } from "../workspace/memory-review.ts";
-import type { MemoryEntry } from "../workspace/memory.ts";
+import { nameOf, type MemoryEntry } from "../workspace/memory.ts";
 import { ProjectCalls } from "./project-calls.ts";
 
 /** The part of an engine that lists and decides what waits to be remembered. */
@@ -39,6 +40,13 @@ export class MemoryCalls extends ProjectCalls {
   async consolidateMemory(options: ConsolidateOptions = {}): Promise<ConsolidateReport> {
     checkCall("engine.consolidateMemory", options);
     return (await import("../workspace/memory-consolidate.ts")).consolidateMemory(this.#deps, options);
+  }
+
+  /** The sessions that carry a memory entry, the most recently active first; a page looks at up to 200. */
+  async memoryCarriers(options: MemoryCarriersOptions): Promise<MemoryCarriers> {
+    checkCall("engine.memoryCarriers", options);
+    const name = nameOf("memoryCarriers", this.#deps, options);
+    return (await import("../context/memory-carriers.ts")).memoryCarriers(this.#deps, name, options.cursor);
   }
 
   /** Approves a memory entry that waits: later sessions start with it. */

@@ -131,7 +131,8 @@ async function warmUp(deps: Deps, session: SessionId, runContext: RunContext, st
   const { model, settings } = runContext;
   if (model.executor !== undefined || (await deps.models?.())?.embedder === undefined) return;
   const inputs = takenOf(await readWaiting(deps.store, session, state));
-  await bringIn(deps, session, state, { inputs, settings, planning: planningOf(runContext) });
+  const planning = planningOf(runContext);
+  await bringIn(deps, session, state, { inputs, settings, planning, isRehearsal: true });
 }
 
 /** A session without a model is assigned one with its first turn, so that it does not change later. */

@@ -428,7 +428,7 @@ export async function forget(deps: Deps, options: ForgetOptions): Promise<Memory
   return found;
 }
 
-function notThere(memory: Memory, { scope, owner, kind, key }: MemoryName): SkeinError {
+export function notThere(memory: Memory, { scope, owner, kind, key }: MemoryName): SkeinError {
   const keys = [...memory.entries()].flatMap(([, one]) =>
     one.scope === scope && one.owner === owner && one.kind === kind ? [one.key] : [],
   );

@@ -164,6 +164,28 @@ for (const failing of ["throws", "odd"] as const) {
   });
 }
 
+test("that a provider is down is said once, also if nothing is brought in", async () => {
+  const { model } = embedding(() => "throws");
+  const { engine, session } = await compacted(model);
+  await all(session.ask("Something else: how far is the moon?"));
+  await all(session.ask("And by how much do the wages of bakers rise in May?"));
+  assert.deepEqual(
+    (await brought(session)).map(({ note, entries }) => [note, entries.length > 0]),
+    [
+      ["embedding-failed", false],
+      ["embedding-down", true],
+    ],
+  );
+  const { reasons } = await session.context();
+  assert.deepEqual(
+    reasons.flatMap(({ lacked = [] }) => lacked),
+    ["embedding-failed", "embedding-down"],
+  );
+  for (const { seq } of await all(session.events({ types: ["model.requested"] })))
+    assert.equal((await session.context({ atSeq: seq })).matches, true);
+  await engine.close();
+});
+
 test("a provider that never answers holds an input up for seconds, not for ever", async () => {
   const { model } = embedding(() => "hangs");
   const slept: number[] = [];

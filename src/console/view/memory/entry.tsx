@@ -9,8 +9,9 @@ import { Ago } from "../../ui/moment.tsx";
 import { Json, Said } from "../../ui/untrusted-text.tsx";
 import { SessionName } from "../../ui/session-name.tsx";
 import { showToast } from "../../ui/toast.tsx";
-import { brief } from "../../ui/visible.ts";
-import { refresh } from "../../query-cache.ts";
+import { plural } from "../../ui/amount.ts";
+import { brief, visible } from "../../ui/visible.ts";
+import { refresh, useReading } from "../../query-cache.ts";
 import { goWith } from "../../route.ts";
 import { engine } from "../../server.ts";
 import { EditDialog } from "./edit.tsx";
@@ -66,6 +67,7 @@ export function EntryRow({ entry }: { readonly entry: Entry }): ReactNode {
           Forget
         </Button>
       </div>
+      <Carriers entry={entry} />
       {asking === "edit" ? <EditDialog entry={entry} close={() => setAsking(null)} /> : null}
       {asking === "forget" ? (
         <AskFirst
@@ -74,10 +76,47 @@ export function EntryRow({ entry }: { readonly entry: Entry }): ReactNode {
           act={forget}
           close={() => setAsking(null)}
         >
-          <p>New sessions no longer carry it. Sessions that already carry it keep it.</p>
+          <p>New sessions no longer carry it. Open sessions that carry it are told at their next turn.</p>
         </AskFirst>
       ) : null}
     </li>
+  );
+}
+
+/** Which sessions carry it; looked up when it is opened. */
+function Carriers({ entry }: { readonly entry: Entry }): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details className="memory-carriers small" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>Carried by</summary>
+      {isOpen ? <CarrierList entry={entry} /> : null}
+    </details>
+  );
+}
+
+function CarrierList({ entry }: { readonly entry: Entry }): ReactNode {
+  const { scope, owner, kind, key, seq } = entry;
+  const { value: page, error } = useReading(`memory-carriers ${seq}`, () =>
+    engine.memoryCarriers({ scope, kind, key, ...(owner === null ? {} : { owner }) }),
+  );
+  if (error !== undefined) return <p className="faint">{visible(error.message)}</p>;
+  if (page === undefined) return <p className="faint">Looking…</p>;
+  const { carriers, looked, cursor } = page;
+  return (
+    <>
+      <ul>
+        {carriers.map((one) => (
+          <li key={one.session}>
+            <SessionName id={one.session} to={one.seq} />
+            {one.current ? null : <span className="faint"> · an older value</span>}
+          </li>
+        ))}
+      </ul>
+      <p className="faint">
+        {plural(carriers.length, "session")} of the {looked} looked at
+        {cursor === null ? "" : ", the most recently active"}
+      </p>
+    </>
   );
 }
 

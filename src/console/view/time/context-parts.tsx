@@ -1,6 +1,7 @@
 /** The parts of a context, in the order that the model gets them. Only visible ones are rendered. */
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { memo, useLayoutEffect, useRef, useState, type ReactNode } from "react";
+import { lackedText } from "../../../core/text/lacked-text.ts";
 import { Link } from "../../link.tsx";
 import { count, tokens } from "../../ui/amount.ts";
 import { Said, visible } from "../../ui/untrusted-text.tsx";
@@ -63,7 +64,7 @@ interface PartRowProps {
 
 function PartRow({ part, reason, isOpen, turn }: PartRowProps): ReactNode {
   const { title, line, pieces, gaps } = shownPart(part);
-  const { kind, why, fromSeq, toSeq, tokens: size, brought = [] } = reason;
+  const { kind, why, fromSeq, toSeq, tokens: size, brought = [], lacked = [] } = reason;
   return (
     <div className="context-part window-bar" data-open={isOpen || undefined}>
       <button type="button" className="context-part-head" aria-expanded={isOpen} onClick={turn}>
@@ -85,6 +86,9 @@ function PartRow({ part, reason, isOpen, turn }: PartRowProps): ReactNode {
             {" "}
             · brought in: {visible(one.kind)} {one.seq} ({one.score.toFixed(2)}, by {visible(one.why)})
           </span>
+        ))}
+        {lacked.map((note) => (
+          <span key={note}> · {visible(lackedText(note))}</span>
         ))}
       </p>
       {isOpen ? <Pieces pieces={pieces} /> : null}

@@ -80,10 +80,10 @@ export function makeDeps({ store, tenant = "default", actor, ...options }: Engin
   const cache = makeEventCache();
   const forget = (log: LogId): void => cache.forget(log as SessionId);
   const shared = newEngineState();
-  const guarded: Store = {
-    ...store,
-    append: (parts) => store.append(shared.deleted === null ? parts : parts.map(shared.deleted.guard)),
-  };
+  const append: Store["append"] = (parts) =>
+    store.append(shared.deleted === null ? parts : parts.map(shared.deleted.guard));
+  // Not spread: a driver may inherit its methods.
+  const guarded = Object.create(store, { append: { value: append } }) as Store;
   const writer = makeWriter(guarded, world, states, { tenant, always, forget });
   const local = `user:${principalFor(world.digest, store.workspace, "local")}`;
   const deps: Deps = {

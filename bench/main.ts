@@ -10,6 +10,7 @@ const parts: Readonly<Record<string, () => Promise<Measure[]>>> = {
   history: async () => (await import("./history.ts")).benchHistory(),
   size: async () => (await import("./size.ts")).benchSize(),
   list: async () => (await import("./list.ts")).benchList(),
+  project: async () => (await import("./project.ts")).benchProject(),
   pick: async () => (await import("./pick.ts")).benchPick(),
   step: async () => (await import("./step.ts")).benchStep(),
   drive: async () => (await import("./drive.ts")).benchDrive(),

@@ -288,6 +288,7 @@ export const ProjectSummary = once(() =>
     sessions: Count,
     items: Count,
     notes: Count,
+    tickets: z.looseObject({ all: Count, open: Count }),
     head: z.looseObject({ seq: Seq, hash: Sha256 }),
   }),
 );

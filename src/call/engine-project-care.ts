@@ -20,6 +20,15 @@ export const engineProjectCare = {
     answer: answer.ProjectLineage,
     verb: { name: "project lineage" },
   }),
+  "engine.exportProject": change("engine", "exportProject", {
+    title: "Export a project to a bundle",
+    local: { sign: "engine" },
+    summary: "Writes a project with its sessions to a bundle, to import it elsewhere as a copy.",
+    scope: "read",
+    args: ["project"],
+    params: () => ({ project }),
+    gives: "bytes",
+  }),
   "engine.verifyProject": read("engine", "verifyProject", {
     title: "Verify a project",
     summary: "Verifies the project's log and the logs of all its sessions, each against its listed head.",

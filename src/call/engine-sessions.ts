@@ -118,6 +118,7 @@ export const engineSessions = {
     answer: () =>
       z.looseObject({
         session: SessionId,
+        project: answer.ProjectId.nullable(),
         as: z.enum(["own", "copy"]),
         sessions: z.array(SessionId),
         records: Count,

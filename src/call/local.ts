@@ -58,6 +58,7 @@ export const commands: Readonly<Record<string, readonly string[]>> = {
   "session.setChecks": ["accept ID"],
   "engine.lineage": ["lineage"],
   "engine.export": ["export"],
+  "engine.exportProject": ["export PROJECT"],
   "engine.import": ["import"],
   "engine.migrate": ["migrate --all --to STORE"],
   "engine.send": ["send - TO [TEXT...]"],

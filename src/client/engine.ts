@@ -121,6 +121,9 @@ export function makeEngine(wire: Wire): RemoteEngine {
       const asked = readGiven("engine.export", [options]);
       yield* wire.bytes("engine.export", { ...asked, session: named(idOrEnding) });
     },
+    async *exportProject(project, options = {}) {
+      yield* wire.bytes("engine.exportProject", readGiven("engine.exportProject", [project, options]));
+    },
     async import(source, options = {}) {
       const asked = readGiven("engine.import", [options]);
       const answer = await wire.call("engine.import", { ...asked, body: await bodyOf(wire, source) });

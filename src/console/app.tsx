@@ -21,6 +21,7 @@ import { Sessions } from "./view/sessions/page.tsx";
 // In the order in which they are likely to be needed. What a key opens is there at once: what is typed
 // behind it must not be lost.
 const SessionPage = lazily(() => import("./view/session/page.tsx").then((part) => part.SessionPage));
+const Projects = lazily(() => import("./view/projects/projects.tsx").then((part) => part.Projects));
 const Agents = lazily(() => import("./view/agents/agents.tsx").then((part) => part.Agents));
 const Triggers = lazily(() => import("./view/triggers/triggers.tsx").then((part) => part.Triggers));
 const Workers = lazily(() => import("./view/workers.tsx").then((part) => part.Workers));
@@ -63,7 +64,7 @@ export function App(): ReactNode {
         </main>
       </div>
       {over === "palette" ? <Palette close={put} open={open} keys={() => setOver("keys")} /> : null}
-      {over === "open" ? <OpenDialog close={put} /> : null}
+      {over === "open" ? <OpenDialog close={put} project={projectOf(route)} /> : null}
       {over === "keys" ? <Keys close={put} /> : null}
       <Toasts />
     </>
@@ -74,6 +75,7 @@ const titles: Readonly<Record<PageRoute["at"], string>> = {
   sessions: "Sessions",
   session: "Session",
   search: "Search",
+  projects: "Projects",
   agents: "Agents",
   triggers: "Triggers",
   workers: "Workers",
@@ -92,6 +94,8 @@ function View({ route, open }: { readonly route: PageRoute; readonly open: () =>
       return <SessionPage key={route.id} id={route.id} aspect={route.aspect} params={route.params} />;
     case "search":
       return <Search params={route.params} />;
+    case "projects":
+      return <Projects name={route.name} params={route.params} open={open} />;
     case "agents":
       return <Agents name={route.name} params={route.params} />;
     case "triggers":
@@ -113,6 +117,9 @@ function View({ route, open }: { readonly route: PageRoute; readonly open: () =>
   }
 }
 
+/** A session that is opened on the page of a project belongs to it. */
+const projectOf = (route: PageRoute): string | null => (route.at === "projects" ? route.name : null);
+
 interface Stop {
   readonly at: PageRoute["at"];
   readonly to: string;
@@ -124,6 +131,7 @@ interface Stop {
 const nav: readonly Stop[] = [
   { at: "sessions", to: "/", name: "Sessions", icon: "sessions", key: "s" },
   { at: "search", to: "/search", name: "Search", icon: "search", key: "f" },
+  { at: "projects", to: "/projects", name: "Projects", icon: "projects", key: "p" },
   { at: "agents", to: "/agents", name: "Agents", icon: "agents", key: "a" },
   { at: "triggers", to: "/triggers", name: "Triggers", icon: "triggers", key: "t" },
   { at: "workers", to: "/workers", name: "Workers", icon: "workers", key: "w" },

@@ -2,7 +2,7 @@
  * The route: the URL holds the whole location, so that it can be reloaded, shared, and returned to.
  *
  *   /                          sessions                /search?q=…          search over everything
- *   /s/ID                      its transcript          /agents  /agents/NAME
+ *   /s/ID                      its transcript          /projects  /projects/ID  /agents  /agents/NAME
  *   /s/ID/log                  its log                 /triggers  /workers  /cost  /memory
  *   /s/ID/family               its family              /import  /import/stats
  *   /s/ID/compare?with=ID      next to another         …?at=SEQ             the state at that position
@@ -10,7 +10,16 @@
  */
 import { cell, useCell } from "./signal.ts";
 
-export const places = ["search", "agents", "triggers", "workers", "cost", "memory", "import"] as const;
+export const places = [
+  "search",
+  "projects",
+  "agents",
+  "triggers",
+  "workers",
+  "cost",
+  "memory",
+  "import",
+] as const;
 export type PageName = (typeof places)[number];
 export const aspects = ["transcript", "log", "family", "compare", "merge", "context"] as const;
 export type Aspect = (typeof aspects)[number];

@@ -75,7 +75,7 @@ export function parseSessionId(text: string): SessionId {
   }
   if (typeof text === "string" && isProjectId(text)) {
     throw new SkeinError("invalid", `expected a session id, got the project id ${quote(text)}`, {
-      hint: '"skein project show ID" shows a project and its sessions',
+      hint: '"skein project show ID" shows a project; lineage, verify, hold and erase are there too',
     });
   }
   throw new SkeinError("invalid", `expected a session id, got ${quote(text)}`, {

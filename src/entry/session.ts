@@ -119,6 +119,7 @@ export type {
   EraseProjectReport,
   VerifyProjectReport,
 } from "../runtime/govern/project-govern.ts";
+export type { ExportProjectOptions } from "../runtime/transfer/bundle.ts";
 export type { SearchOptions } from "../runtime/engine/engine.ts";
 export type { Dependency } from "../core/depend/dependency.ts";
 export type { DependencyOptions, DependencyRow } from "../runtime/depend/dependencies.ts";

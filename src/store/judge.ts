@@ -54,9 +54,11 @@ export function judgePart(
   return new SkeinError("invalid", `fork: ${session} exists already`);
 }
 
+const kindOf = (log: LogId): string => (isSharedLogId(log) ? "project" : "session");
+
 const closedError = (session: LogId, closed: "copy" | "receiving"): SkeinError =>
   closed === "copy"
-    ? new SkeinError("refused", `${session} is a read-only copy of a session in another store`, {
+    ? new SkeinError("refused", `${session} is a read-only copy of a ${kindOf(session)} in another store`, {
         hint: "fork it to continue here",
       })
     : new SkeinError("refused", `${session} is being imported`, {
@@ -213,7 +215,7 @@ export function checkFinished(
   }
   if (as === "prefix") return;
   if (deleted) throw new SkeinError("refused", `${session} was deleted here`);
-  if (index === undefined) throw missingIndex(session);
+  if (index === undefined && !isSharedLogId(session)) throw missingIndex(session);
 }
 
 /** Whether finishing changes a visible log: it got more records, or a copy becomes a local session. */

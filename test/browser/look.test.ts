@@ -29,6 +29,7 @@ suite("how it looks and is reached", { skip }, () => {
   let home: TranscriptHome;
   let center: string;
   let other: string;
+  let project: string;
   before(async () => {
     buildPage();
     browser = await startChromium();
@@ -41,6 +42,10 @@ suite("how it looks and is reached", { skip }, () => {
     for (const key of ["provider", "fee"]) await stand.engine.remember({ ...doubtful, key });
     const { rows } = await stand.engine.sessions({ text: "Southpay" });
     other = rows[0]?.session ?? "";
+    ({ project } = await stand.engine.openProject({ objective: "Storefront", constraints: ["no cards"] }));
+    await stand.engine.recordInProject(project, { kind: "decision", key: "provider", value: "Northpay" });
+    const work = await stand.engine.open({ objective: "Migrate invoices", project });
+    await (await work.rollover()).fork({ name: "Reproduce it" });
     const { sessions } = await home.transcripts.find({});
     const keys = sessions.slice(0, 2).map(({ key }) => key);
     await home.transcripts.import(stand.engine, { keys });
@@ -62,6 +67,8 @@ suite("how it looks and is reached", { skip }, () => {
     [`/s/${center}/compare?with=${other}`, "provider"],
     [`/s/${center}/merge?from=${other}`, "unresolved"],
     ["/search?q=provider", "hit"],
+    ["/projects", "Storefront"],
+    [`/projects/${project}`, "Reproduce it"],
     ["/agents", "sample"],
     ["/triggers", "sample-yearly-report"],
     ["/workers", "worker"],

@@ -56,7 +56,7 @@ const design = {
     "project.opened project.joined project.noted project.budgeted project.allotted project.closed " +
     "project.reopened project.archived " +
     "ticket.planned ticket.proposed ticket.accepted ticket.rejected ticket.removed ticket.started " +
-    "ticket.settled project.configured",
+    "ticket.settled project.configured project.moved project.arrived",
 };
 const sessionTypes = [
   ...design.session.split(" ").map((name) => `session.${name}`),

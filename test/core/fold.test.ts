@@ -111,7 +111,7 @@ test("the first record of a newer program is remembered, whatever follows", () =
 
 test("an event of the workspace or a project does not belong into a session: it becomes read-only", () => {
   const otherTypes = eventTypes.filter((type) => !sessionTypes.includes(type as SessionEventType));
-  assert.equal(otherTypes.length, 37);
+  assert.equal(otherTypes.length, 39);
   for (const type of otherTypes) {
     const { state } = given().write({ type, ...samples[type] });
     assert.deepEqual(state.standing.newer, { type, v: 1, seq: 2 });

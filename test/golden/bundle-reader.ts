@@ -11,7 +11,9 @@ export interface ReadLog {
 }
 
 export interface ReadBundle {
+  /** The session, or in version 3 the project. */
   readonly session: string;
+  readonly project: string | null;
   readonly move: string | null;
   readonly logs: readonly ReadLog[];
   readonly blobs: ReadonlyMap<string, Buffer>;
@@ -53,21 +55,29 @@ const sha256 = (...parts: readonly (Uint8Array | string)[]): string => {
 
 export function readBundle(file: Buffer): ReadBundle {
   const line = file.toString("latin1", 0, 15);
-  must(line === "skein-bundle 1\n" || line === "skein-bundle 2\n", "not a bundle of version 1 or 2");
+  must(/^skein-bundle [123]\n$/.test(line), "not a bundle of version 1, 2 or 3");
   const version = Number(line[13]);
   const frames = framesOf(file, line.length);
   const [first, last] = [frames[0], frames.at(-1)];
   must(first?.kind === "M" && last?.kind === "T", "no manifest or no trailer");
-  const manifest = JSON.parse(first.payload.toString()) as Json & { logs: Entry[]; session: string };
+  const manifest = JSON.parse(first.payload.toString()) as Json & {
+    logs: Entry[];
+    session?: string;
+    project?: string;
+  };
   const trailer = JSON.parse(last.payload.toString()) as Json;
   must(manifest["version"] === version, "two versions");
-  if (version === 2) must(spelled(trailer) === last.payload.toString(), "the trailer is spelled otherwise");
+  if (version > 1) must(spelled(trailer) === last.payload.toString(), "the trailer is spelled otherwise");
   must(trailer["sha256"] === sha256(file.subarray(0, last.start)), "the digest is wrong");
   const { blobs, lines } = innerOf(frames.slice(1, -1));
   must(trailer["records"] === lines.length && trailer["blobs"] === blobs.size, "the counts are wrong");
   const logs = logsOf(manifest.logs, lines);
-  const main = logs.find(({ session }) => session === manifest.session);
-  must(main?.kind === "session", "the session is not there");
+  const subject = (version === 3 ? manifest.project : manifest.session) ?? "";
+  const main = logs.find(({ session }) => session === subject);
+  must(main?.kind === (version === 3 ? "project" : "session"), "what was exported is not there");
+  const projects = logs.filter(({ kind }) => kind === "project");
+  must(version === 3 ? logs[0] === main && projects.length === 1 : projects.length === 0, "a project");
+  must(version < 3 || (manifest.session === undefined && manifest["move"] === null), "a session or a move");
   const move = (manifest["move"] ?? null) as string | null;
   if (move !== null) {
     const end = main.records.at(-1);
@@ -75,8 +85,10 @@ export function readBundle(file: Buffer): ReadBundle {
     must((JSON.parse(end.body) as Json)["move"] === move, "it was moved otherwise");
   }
   checkErased(manifest.logs, logs);
-  const text = version === 1 ? headsText(manifest.logs, move) : wholeText(manifest.session, move, trailer);
-  return { session: manifest.session, move, logs, blobs, signedBy: signerOf(trailer, text) };
+  const text =
+    version === 1 ? headsText(manifest.logs, move) : wholeText(version, { subject, move, trailer });
+  const project = version === 3 ? subject : null;
+  return { session: subject, project, move, logs, blobs, signedBy: signerOf(trailer, text) };
 }
 
 function spelled({ records, blobs, lost, sha256, signature }: Json): string {
@@ -172,7 +184,8 @@ function logsOf(entries: readonly Entry[], lines: readonly Line[]): ReadLog[] {
       must(hashOf(before, record) === record.hash, `record ${record.seq} is not chained`);
       [before, at] = [record.hash, record.at];
     }
-    const begins = parent === null ? "session.opened" : "session.forked";
+    const opens = kind === "project" ? "project.opened" : "session.opened";
+    const begins = parent === null ? opens : "session.forked";
     must(records[0]?.type === begins && before === hash && !logs.has(session), "a log that cannot be");
     logs.set(session, { session, kind, toSeq, hash, records });
   }
@@ -201,9 +214,13 @@ function headsText(logs: readonly Entry[], move: string | null): string {
   return `skein-heads 1\n${heads}move ${move ?? ""}\n`;
 }
 
-function wholeText(session: string, move: string | null, trailer: Json): string {
+function wholeText(
+  version: number,
+  { subject, move, trailer }: { subject: string; move: string | null; trailer: Json },
+): string {
   const lost = (trailer["lost"] as string[]).map((hash) => `lost ${hash}\n`).join("");
-  const lines = ["skein-bundle 2", `session ${session}`, `move ${move ?? ""}`];
+  const named = `${version === 3 ? "project" : "session"} ${subject}`;
+  const lines = [`skein-bundle ${version}`, named, `move ${move ?? ""}`];
   return `${lines.join("\n")}\nsha256 ${trailer["sha256"] as string}\n${lost}`;
 }
 

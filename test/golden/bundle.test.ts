@@ -91,3 +91,24 @@ test("an independent reader finds damage", () => {
   }
   assert.ok(seen > 50);
 });
+
+test("the golden bundle of a project is taken in as it was, and read by another hand", async () => {
+  const bytes = readFileSync(join(import.meta.dirname, "bundle-3", "project.skein"));
+  const expected = JSON.parse(
+    readFileSync(join(import.meta.dirname, "bundle-3", "expected.json"), "utf8"),
+  ) as { publicKey: string; project: string; head: { seq: number; hash: string }; sessions: string[] };
+  const read = readBundle(bytes);
+  assert.deepEqual([read.project, read.signedBy], [expected.project, expected.publicKey]);
+  await using homes = twoInMemory();
+  const { b } = homes;
+  const report = await b.engine.import(inPieces(bytes, 999), { signedBy: [expected.publicKey] });
+  assert.deepEqual(
+    [report.project, report.session, report.trusted],
+    [expected.project, expected.sessions[0], true],
+  );
+  assert.deepEqual(new Set(report.sessions), new Set(expected.sessions));
+  const view = await b.engine.project(expected.project);
+  assert.deepEqual(view.head, expected.head);
+  assert.deepEqual([view.name, view.sessions, view.journal[0]?.text], ["payments", expected.sessions, null]);
+  assert.equal((await b.engine.verifyProject(expected.project)).ok, true);
+});

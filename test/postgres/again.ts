@@ -181,6 +181,8 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/log/secret-doors.test.ts": ofSqlite,
   "runtime/log/secret.test.ts": ofCore,
   "runtime/engine/session.test.ts": 2,
+  "runtime/transfer/project-bundle.test.ts": 2,
+  "runtime/transfer/project-move.test.ts": "moves between a file and PostgreSQL as it is",
   "runtime/transfer/signed-bundle.test.ts": generated,
   "runtime/read/standing.test.ts": 2,
   "runtime/read/state-reader.test.ts": 3,

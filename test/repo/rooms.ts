@@ -91,6 +91,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       read: "a bundle is a log as it was read",
       log: "a move is fenced by an append",
       workspace: "agents, memory and policies travel",
+      project: "a project travels with its sessions",
       govern: "what arrives is reviewed",
       context: "another model is sent another context",
       branch: "a branch of another tool's transcript is a fork",

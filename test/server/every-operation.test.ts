@@ -75,7 +75,6 @@ test("every operation does its work over HTTP, and its answer is as the table sa
     await sharing(caller);
     await importing(caller);
     await moving(caller, fork, next);
-    // A store with projects does not move as a whole.
     await projects(caller);
     assert.deepEqual([...caller.called].toSorted(), operationIds.toSorted());
     assert.deepEqual(place.troubles, []);
@@ -241,6 +240,8 @@ async function projects({ call, place }: Caller): Promise<void> {
   await call("engine.retractInProject", { params: { project, ...item } });
   await call("engine.projectLineage", { params: { project } });
   await call("engine.verifyProject", { params: { project } });
+  await call("engine.open", { params: { objective: "Write the adapter", project } });
+  await call("engine.exportProject", { params: { project } });
   await call("engine.holdProject", { params: { project, name: "case" } });
   await call("engine.liftProject", { params: { project, name: "case" } });
   await call("engine.eraseProject", { params: { project, match: "Begun", dryRun: true } });

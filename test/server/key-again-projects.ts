@@ -17,6 +17,12 @@ async function heldProject({ engine }: Served): Promise<Given> {
   return { params: { project, name: "case" } };
 }
 
+async function plannedProject({ engine }: Served): Promise<Given> {
+  const { project } = await engine.openProject({ objective: "Move the shop" });
+  await engine.planTickets(project, { tickets: [{ id: "a", title: "Begin" }] });
+  return { params: { project, ticket: "a", outcome: "done" } };
+}
+
 export const ofProjects = {
   "engine.openProject": [{ params: { objective: "Move the shop" } }],
   "engine.recordInProject": [{ before: projectOf({ kind: "fact", key: "k", value: 1 }) }],
@@ -24,6 +30,10 @@ export const ofProjects = {
   "engine.noteInProject": [{ before: projectOf({ text: "Begun." }) }],
   "engine.closeProject": [{ before: projectOf({ outcome: "failed" }) }],
   "engine.reopenProject": [{ before: projectOf({}, true) }],
+  "engine.planTickets": [{ before: projectOf({ tickets: [{ id: "a", title: "Begin" }] }) }],
+  "engine.markTicket": [{ before: plannedProject }],
+  "engine.configureProject": [{ before: projectOf({ plan: "approve" }) }],
+  "engine.setProjectBudget": [{ before: projectOf({ usd: 5 }) }],
   "engine.holdProject": [{ before: projectOf({ name: "case" }) }],
   "engine.liftProject": [{ before: heldProject }],
   "engine.eraseProject": [{ before: projectOf({}), answer: () => undefined }],

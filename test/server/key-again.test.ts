@@ -308,10 +308,10 @@ const ofSession: Partial<Record<OperationId, readonly Row[]>> = {
 
 /**
  * What writes nothing, what imports files (transcripts.test.ts), what streams what it does
- * (requests.test.ts), and what can only be asked while a call waits (settle.test.ts).
+ * (requests.test.ts), and what can only be asked while a call (settle.test.ts) or a proposal waits.
  */
 const others: readonly OperationId[] = [
-  "engine.export",
+  ...(["engine.acceptTickets", "engine.rejectTickets", "engine.export", "engine.exportProject"] as const),
   "engine.importTranscripts",
   "engine.uploadTranscript",
   "engine.query",
@@ -323,9 +323,7 @@ const others: readonly OperationId[] = [
 ];
 
 async function bundled({ engine }: Served, { id }: Session): Promise<Given> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of engine.export(id)) chunks.push(chunk);
-  return { bytes: Buffer.concat(chunks) };
+  return { bytes: Buffer.concat(await Array.fromAsync(engine.export(id))) };
 }
 
 async function learned({ engine }: Served): Promise<Given> {

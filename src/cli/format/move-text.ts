@@ -26,10 +26,11 @@ function lasting(ms: number): string {
 const shownMax = 20;
 
 export function allMoved(report: MigrateAllReport, place: string, out: Screen): string[] {
-  const { dryRun, moved, copied, before, elsewhere, left, ms, stopped } = report;
+  const { dryRun, moved, projects, copied, before, elsewhere, left, ms, stopped } = report;
   const verb = dryRun ? "would go to" : "moved to";
   const head = `${plural(moved, "session")} ${verb} ${oneLine(place)}${dryRun ? "" : ` in ${lasting(ms)}`}`;
   const rows: readonly (readonly [string, string | null])[] = [
+    ["projects", projects === 0 ? null : plural(projects, "project")],
     ["records", sent(report)],
     [
       "verified",

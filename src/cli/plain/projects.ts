@@ -102,13 +102,14 @@ function rows(all: readonly ProjectRow[], out: Screen, nowMs: number): string[] 
   const short = out.columns !== null;
   return grid(
     out,
-    ["PROJECT", "STATUS", ">SESSIONS", ">RUNNING", ">COST", ">ITEMS", "ACTIVE", "NAME"],
+    ["PROJECT", "STATUS", ">SESSIONS", ">RUNNING", ">COST", ">OPEN TICKETS", ">ITEMS", "ACTIVE", "NAME"],
     all.map((one) => [
       short ? shortId(one.project) : one.project,
       statusOf(one),
       String(one.sessions),
       String(one.active.running),
       spendText(one.cost),
+      String(one.tickets.open),
       String(one.items),
       ago(one.activeAt, nowMs),
       oneLine(one.name ?? one.objective ?? "erased"),
@@ -138,7 +139,7 @@ function viewLines(one: ProjectView, out: Screen, nowMs: number): string[] {
 }
 
 function standingText(
-  { status, outcome, sessions, active, cost, items, activeAt }: ProjectView,
+  { status, outcome, sessions, active, cost, items, tickets, activeAt }: ProjectView,
   nowMs: number,
 ) {
   const openTasks = items.filter(({ kind, status: state }) => kind === "task" && state === "open").length;
@@ -147,6 +148,7 @@ function standingText(
     plural(sessions.length, "session"),
     ...(active.running === 0 ? [] : [`${active.running} running`]),
     ...(active.suspended === 0 ? [] : [`${active.suspended} suspended`]),
+    ...(tickets.all === 0 ? [] : [`${tickets.open} of ${plural(tickets.all, "ticket")} open`]),
     ...(openTasks === 0 ? [] : [plural(openTasks, "open task")]),
     spendText(cost),
     `active ${ago(activeAt, nowMs)}`,

@@ -1,6 +1,7 @@
 /** Exports a session: as an importable bundle, as its records, or as a page for people. */
 import { exportFormats } from "../../call/field.ts";
 import { SkeinError } from "../../core/error.ts";
+import { isProjectId } from "../../core/ids.ts";
 import { errorText } from "../../core/first-error.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import type { Store } from "../../store/port.ts";
@@ -9,7 +10,7 @@ import { locateStore } from "../../store/registry.ts";
 import { openOutput } from "../command/output.ts";
 import { isUnread } from "../command/screen.ts";
 import { bytes, jsonText } from "../format/text.ts";
-import { verb } from "../command/verb.ts";
+import { verb, type VerbCall } from "../command/verb.ts";
 import { exportForTool } from "./export-transcript.ts";
 
 export const exportVerb = verb({
@@ -41,6 +42,8 @@ export const exportVerb = verb({
     "A bundle holds everything: records, shared parts of ancestors, blobs. Without --move it is " +
       'imported as a copy, which can be read and forked. docs/bundle-format.md describes it; "skein ' +
       'import" reads it.',
+    "With the whole id of a project (prj_…), the bundle has the project and all its sessions, and is " +
+      "imported as a copy.",
     "jsonl is the records exactly as they are stored, one a line; docs/log-format.md says how to " +
       "verify them without Skein. markdown and html are for people; html is one self-contained file.",
     "claude-code, codex, opencode and pi write a file that the tool opens and resumes: the conversation on " +
@@ -74,6 +77,15 @@ export const exportVerb = verb({
       throw new SkeinError("invalid", `export: --${stray} requires the format of another tool`, {
         hint: "add --format claude-code, codex or pi",
       });
+    if (isProjectId(args.ID)) {
+      const wrong = format === "bundle" ? (options.move ? "move" : "with-forks") : "format";
+      if (format !== "bundle" || isGiven(options, wrong)) {
+        throw new SkeinError("invalid", `export: --${wrong}: not allowed with a project`, {
+          hint: `a project is exported as a bundle, as a copy: skein export ${args.ID} -o x.skein`,
+        });
+      }
+      return exportProject(args.ID, { options, out, engine, place, untilStopped });
+    }
     const found = await session(args.ID);
     if (tool !== undefined)
       return exportForTool(found, tool, { ...options, output, out, place, untilStopped });
@@ -82,9 +94,7 @@ export const exportVerb = verb({
       return;
     }
     if (format === "bundle" && output === undefined && out.columns !== null) {
-      throw new SkeinError("invalid", "export: a bundle is binary and cannot go to a terminal", {
-        hint: `skein export ${args.ID} > x.skein`,
-      });
+      throw isBinary(args.ID);
     }
     const opened = await engine();
     const signed = options.sign ? { sign: (await import("../open/keys.ts")).readSigner(process.env) } : {};
@@ -112,6 +122,38 @@ export const exportVerb = verb({
     ]);
   },
 });
+
+interface ProjectExport extends Pick<VerbCall, "out" | "engine" | "place" | "untilStopped"> {
+  readonly options: { readonly output: string | undefined; readonly force: boolean; readonly sign: boolean };
+}
+
+async function exportProject(
+  project: string,
+  { options, out, engine, place, untilStopped }: ProjectExport,
+): Promise<void> {
+  const output = standardOutput.has(options.output) ? undefined : options.output;
+  if (output === undefined && out.columns !== null) throw isBinary(project);
+  const opened = await engine();
+  const signed = options.sign ? { sign: (await import("../open/keys.ts")).readSigner(process.env) } : {};
+  const file = await openOutput(output, out, {
+    store: (await locateStore(place)).files[0] ?? "",
+    replace: options.force,
+    untilStopped,
+  });
+  const size = await file.write(opened.exportProject(project, signed)).catch((error: unknown) => {
+    if (output === undefined && isUnread(error)) return 0;
+    throw error;
+  });
+  if (output === undefined) return;
+  await out.answer({ id: project, file: output, format: "bundle", bytes: size, moved: false }, () => [
+    `wrote ${output}: bundle of ${project}, ${bytes(size)}`,
+  ]);
+}
+
+const isBinary = (id: string): SkeinError =>
+  new SkeinError("invalid", "export: a bundle is binary and cannot go to a terminal", {
+    hint: `skein export ${id} > x.skein`,
+  });
 
 const isGiven = (options: Readonly<Record<string, unknown>>, name: string): boolean =>
   options[name] !== undefined && options[name] !== false;

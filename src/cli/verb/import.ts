@@ -150,9 +150,12 @@ async function* readable(
 }
 
 function lines(report: ImportReport, signer: string | null): string[] {
-  const { session, as, sessions, records, blobs, already, signedBy, suspended } = report;
+  const { session, project, as, sessions, records, blobs, already, signedBy, suspended } = report;
   const others = sessions.length - 1;
-  const what = `${session}${others === 0 ? "" : ` and ${plural(others, "fork")}`}`;
+  const what =
+    project === null
+      ? `${session}${others === 0 ? "" : ` and ${plural(others, "fork")}`}`
+      : `${project} with ${plural(sessions.length, "session")}`;
   const known = signer === null ? "which is not trusted" : `trusted as ${oneLine(signer)}`;
   const signed = signedBy === null ? "it is not signed" : `signed by ${signedBy}, ${known}`;
   const came = `${plural(records, "record")}${blobs === 0 ? "" : `, ${plural(blobs, "blob")}`}`;

@@ -90,6 +90,7 @@ async function gather(stream: AsyncIterable<unknown>): Promise<(string | Uint8Ar
 
 const endings: Readonly<Partial<Record<OperationId, string>>> = {
   "engine.export": "skein",
+  "engine.exportProject": "skein",
   "session.records": "jsonl",
 };
 

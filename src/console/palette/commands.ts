@@ -40,6 +40,12 @@ const views: Readonly<Partial<Record<OperationId, CommandMode>>> = {
   "engine.sessions": to("/"),
   "engine.session": aspect("transcript"),
   "engine.lineage": aspect("family"),
+  "engine.projects": to("/projects"),
+  "engine.project": {
+    how: "go",
+    to: (_, { project }) => `/projects/${text(project) ?? ""}`,
+    fields: ["project"],
+  },
   "engine.agents": to("/agents"),
   "engine.memory": to("/memory"),
   "engine.triggers": to("/triggers"),

@@ -22,7 +22,13 @@ function before(): LastChoice {
   return lastUsed(localStorage.getItem(kept));
 }
 
-export function OpenDialog({ close }: { readonly close: () => void }): ReactNode {
+interface OpenDialogProps {
+  readonly close: () => void;
+  /** The project that it is opened in. */
+  readonly project: string | null;
+}
+
+export function OpenDialog({ close, project }: OpenDialogProps): ReactNode {
   const [fields, setFields] = useState<OpeningFields>(() => fieldsOf(before()));
   const [isMore, setMore] = useState(false);
   const [error, setError] = useState<unknown>(null);
@@ -33,7 +39,7 @@ export function OpenDialog({ close }: { readonly close: () => void }): ReactNode
     setBusy(true);
     setError(null);
     try {
-      await openWith(fields);
+      await openWith(fields, project);
       close();
     } catch (failure) {
       setError(failure);
@@ -46,7 +52,7 @@ export function OpenDialog({ close }: { readonly close: () => void }): ReactNode
     event.currentTarget.form?.requestSubmit();
   };
   return (
-    <Dialog title="New session" close={close}>
+    <Dialog title={project === null ? "New session" : "New session in the project"} close={close}>
       <form
         className="stack"
         onSubmit={(event) => {
@@ -88,11 +94,12 @@ export function OpenDialog({ close }: { readonly close: () => void }): ReactNode
 }
 
 /** Opened once, also after a lost response; a first message follows, and is sent once as well. */
-async function openWith(fields: OpeningFields): Promise<void> {
-  const session = await engine.open(openingOf(fields));
+async function openWith(fields: OpeningFields, project: string | null): Promise<void> {
+  const session = await engine.open({ ...openingOf(fields), ...(project === null ? {} : { project }) });
   const { agent, model, first } = fields;
   localStorage.setItem(kept, JSON.stringify({ agent, model } satisfies LastChoice));
   refresh("sessions");
+  refresh("project");
   go(sessionPath(session.id));
   if (first.trim() === "") return;
   try {

@@ -5,20 +5,20 @@
  */
 import type { BundleLog } from "./format.ts";
 import type { StoredRecord } from "../chain.ts";
-import type { SessionId } from "../ids.ts";
+import type { ProjectId, SessionId } from "../ids.ts";
 import type { Range } from "../range.ts";
 
 export interface MissingContents {
   /** Takes the next record of a log, in bundle order. */
   see(log: BundleLog, record: StoredRecord): void;
   /** The first missing content that no record names; null if there is none. */
-  unnamed(): { readonly session: SessionId; readonly seq: number } | null;
+  unnamed(): { readonly session: SessionId | ProjectId; readonly seq: number } | null;
 }
 
 export function trackMissingContents(logs: readonly BundleLog[]): MissingContents {
   const byId = new Map(logs.map((log) => [log.session, log]));
-  const missing = new Map<SessionId, [number, number][]>();
-  const named = new Map<SessionId, Range[]>();
+  const missing = new Map<SessionId | ProjectId, [number, number][]>();
+  const named = new Map<SessionId | ProjectId, Range[]>();
 
   /** Positions before a log's first own record lie in the logs it was forked from. */
   function name(log: BundleLog, [fromSeq, toSeq]: Range): void {
@@ -49,7 +49,7 @@ export function trackMissingContents(logs: readonly BundleLog[]): MissingContent
   };
 }
 
-function listOf<T>(lists: Map<SessionId, T[]>, session: SessionId): T[] {
+function listOf<T>(lists: Map<SessionId | ProjectId, T[]>, session: SessionId | ProjectId): T[] {
   const list = lists.get(session) ?? [];
   lists.set(session, list);
   return list;

@@ -3,7 +3,8 @@
  * programs.
  *
  * A file is the line `skein-bundle 2` and a sequence of frames: a header of 12 bytes, then the payload.
- * Version 1 differs only in its signature and its trailer, and stays readable forever.
+ * Version 1 differs only in its signature and its trailer, and stays readable forever. Version 3 is a project
+ * with its sessions; a session alone stays version 2, which older programs read.
  *
  *   kind     1 byte   M manifest, L records, B a chunk of a blob, T trailer
  *   flags    1 byte   1: the payload is compressed (zstd); 2: the last chunk of its blob
@@ -15,21 +16,23 @@
  * records in order of seq, and every blob before the records that refer to it. A payload of L is lines as in
  * an export (docs/log-format.md); of B, the 32 bytes of the blob's hash and then bytes of it.
  */
-import { Count, Key, Millis, Seq, SessionRef, Sha256 } from "../schema.ts";
+import { Count, Key, Millis, ProjectRef, Seq, SessionRef, Sha256 } from "../schema.ts";
 import * as z from "zod";
 import { headerField, type StoredRecord } from "../chain.ts";
 import { SkeinError } from "../error.ts";
-import { parseSessionId, quote, type SessionId } from "../ids.ts";
+import { isProjectId, parseSessionId, quote, type ProjectId, type SessionId } from "../ids.ts";
 import { limit } from "../limit.ts";
 
-/** Version 1 signs the heads of the logs, version 2 the whole file. */
-export type BundleVersion = 1 | 2;
-export const bundleVersion: BundleVersion = 2;
-export const bundleLine = `skein-bundle ${bundleVersion}\n`;
-const bundleLines: ReadonlyMap<string, BundleVersion> = new Map([
-  ["skein-bundle 1\n", 1],
-  [bundleLine, bundleVersion],
-]);
+/** Version 1 signs the heads of the logs, version 2 the whole file; version 3 has a project. */
+export type BundleVersion = 1 | 2 | 3;
+/** Of a session, and of a project. */
+export const bundleVersion = 2;
+export const projectBundleVersion = 3;
+export const bundleLineOf = (version: BundleVersion): string => `skein-bundle ${version}\n`;
+export const bundleLine = bundleLineOf(bundleVersion);
+const bundleLines: ReadonlyMap<string, BundleVersion> = new Map(
+  ([1, bundleVersion, projectBundleVersion] as const).map((version) => [bundleLineOf(version), version]),
+);
 /** The longest first line of any version. */
 export const bundleLineBytesMax = 32;
 export const frameHeaderBytes = 12;
@@ -49,7 +52,7 @@ export const unpackedMax = (storedBytes: number): number => 67_108_864 + 64 * st
 const Place = z.strictObject({ session: SessionRef, seq: Seq });
 
 const Log = z.strictObject({
-  session: SessionRef,
+  session: z.union([SessionRef, ProjectRef]),
   /** As its first record names it; null if it is not a fork. */
   parent: Place.nullable(),
   /** The log that holds the record at `parent.seq`. */
@@ -58,18 +61,23 @@ const Log = z.strictObject({
   toSeq: Seq,
   /** Of the record at `toSeq`. */
   hash: Sha256,
-  /** `session`: a whole session at that time. `prefix`: the part that others in the bundle share. */
-  kind: z.enum(["session", "prefix"]),
+  /**
+   * `session`: a whole session at that time. `prefix`: the part that others in the bundle share. `project`:
+   * the log of the project, the first of a version 3 bundle.
+   */
+  kind: z.enum(["session", "prefix", "project"]),
 });
 
 const Manifest = z.looseObject({
   format: z.literal("skein-bundle"),
-  version: z.literal([1, 2]),
+  version: z.literal([1, 2, 3]),
   /** The version of Skein that made it. */
   program: z.string().max(64),
   madeAt: Millis,
-  /** The session that was exported. */
-  session: SessionRef,
+  /** The session that was exported; absent in version 3. */
+  session: SessionRef.optional(),
+  /** The project that was exported; only in version 3. */
+  project: ProjectRef.optional(),
   /** The move that a target can complete; null for a copy. */
   move: Key.nullable(),
   logs: z.array(Log).min(1),
@@ -94,13 +102,13 @@ export type BundleTrailer = z.infer<typeof Trailer>;
 
 /** A log of a bundle: the exported part, and where it continues from. */
 export interface BundleLog {
-  readonly session: SessionId;
+  readonly session: SessionId | ProjectId;
   readonly parent: { readonly session: SessionId; readonly seq: number } | null;
   readonly base: SessionId | null;
   readonly fromSeq: number;
   readonly toSeq: number;
   readonly hash: string;
-  readonly kind: "session" | "prefix";
+  readonly kind: "session" | "prefix" | "project";
 }
 
 /** The version in the first line; throws for a version that this program cannot read. */
@@ -110,7 +118,7 @@ export function parseBundleLine(line: string): BundleVersion {
   const [, version] = /^skein-bundle (\d{1,9})\n/.exec(line) ?? [];
   if (version === undefined)
     throw new SkeinError("invalid", "not a Skein bundle: the first line is not skein-bundle");
-  const message = `bundle version ${version} is too new; this Skein reads up to ${bundleVersion}`;
+  const message = `bundle version ${version} is too new; this Skein reads up to ${projectBundleVersion}`;
   throw new SkeinError("refused", message, {
     hint: "update Skein; the store is unchanged",
   });
@@ -145,7 +153,9 @@ export interface ParsedManifest {
   readonly version: BundleVersion;
   readonly program: string;
   readonly madeAt: number;
-  readonly session: SessionId;
+  /** Exactly one of them. */
+  readonly session: SessionId | null;
+  readonly project: ProjectId | null;
   readonly move: string | null;
   readonly logs: readonly BundleLog[];
 }
@@ -168,18 +178,43 @@ export function parseManifest(text: string, version: BundleVersion): ParsedManif
     known.set(log.session, logOf(log));
   }
   const logs = [...known.values()];
-  if (known.get(manifest.session)?.kind !== "session") {
-    throw bundleFlaw("the manifest does not list the exported session");
-  }
   const { program, madeAt, move } = manifest;
-  return { version, program, madeAt, session: parseSessionId(manifest.session), move, logs };
+  return { version, program, madeAt, ...subjectOf(manifest, version, logs), move, logs };
+}
+
+/** What was exported: a session, or in version 3 a project, whose log is the first. */
+function subjectOf(
+  { session, project, move }: BundleManifest,
+  version: BundleVersion,
+  logs: readonly BundleLog[],
+): Pick<ParsedManifest, "session" | "project"> {
+  const projects = logs.filter(({ kind }) => kind === "project");
+  if (version !== projectBundleVersion) {
+    const listed = logs.find((log) => log.session === session);
+    if (session === undefined || listed?.kind !== "session" || projects.length > 0)
+      throw bundleFlaw("the manifest does not list the exported session");
+    return { session: parseSessionId(session), project: null };
+  }
+  const [first] = logs;
+  if (!logs.some(({ kind }) => kind === "session"))
+    throw bundleFlaw("the manifest lists no session of the project");
+  if (project === undefined || session !== undefined || move !== null || projects.length !== 1)
+    throw bundleFlaw("the manifest does not describe a project");
+  if (
+    first?.kind !== "project" ||
+    first.session !== project ||
+    first.parent !== null ||
+    !isProjectId(project)
+  )
+    throw bundleFlaw("the manifest does not list the exported project first");
+  return { session: null, project };
 }
 
 const holds = ({ fromSeq, toSeq }: BundleLog, seq: number): boolean => fromSeq <= seq && seq <= toSeq;
 
 const logOf = ({ session, parent, base, ...rest }: z.infer<typeof Log>): BundleLog => ({
   ...rest,
-  session: parseSessionId(session),
+  session: rest.kind === "project" && isProjectId(session) ? session : parseSessionId(session),
   parent: parent && { session: parseSessionId(parent.session), seq: parent.seq },
   base: base === null ? null : parseSessionId(base),
 });
@@ -203,13 +238,14 @@ function parsed<T extends z.ZodType>(what: string, schema: T, text: string): z.i
  */
 export const signedText = ({
   session,
+  project,
   move,
   sha256,
   lost,
-}: Pick<BundleManifest, "session" | "move"> & Pick<BundleTrailer, "sha256" | "lost">): string =>
+}: Pick<ParsedManifest, "session" | "project" | "move"> & Pick<BundleTrailer, "sha256" | "lost">): string =>
   [
-    `skein-bundle ${bundleVersion}`,
-    `session ${session}`,
+    `skein-bundle ${project === null ? bundleVersion : projectBundleVersion}`,
+    project === null ? `session ${session}` : `project ${project}`,
     `move ${move ?? ""}`,
     `sha256 ${sha256}`,
     ...lost.map((hash) => `lost ${hash}`),
@@ -267,7 +303,7 @@ const isText =
     typeof value === "string" && value.length <= charsMax && value.isWellFormed();
 
 const checks: Readonly<Record<keyof StoredRecord, Check>> = {
-  session: like(/^ses_[0-9a-hjkmnp-tv-z]{26}$/),
+  session: like(/^(?:ses|prj)_[0-9a-hjkmnp-tv-z]{26}$/),
   seq: isWhole,
   at: isWhole,
   type: isField,

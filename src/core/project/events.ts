@@ -6,7 +6,17 @@ import { after, amountsText, because, ifGiven, lineText } from "../summary-text.
 import { shortId } from "../text/short-id.ts";
 import { otherProject, otherSession, otherWorkspace, reason } from "../sample.ts";
 import { bare, event, type CatalogEntry } from "../catalog-entry.ts";
-import { Amounts, Has, MayReason, Name, Objective, ProjectRef, SessionRef, WorkspaceRef } from "../schema.ts";
+import {
+  Amounts,
+  Has,
+  Key,
+  MayReason,
+  Name,
+  Objective,
+  ProjectRef,
+  SessionRef,
+  WorkspaceRef,
+} from "../schema.ts";
 import { limit } from "../limit.ts";
 import * as z from "zod";
 
@@ -96,6 +106,22 @@ export const projectEvents = {
     content: MayReason,
     summary: (_, content) => `Project reopened${because(content)}`,
     sample: { body: {}, content: reason },
+  }),
+  "project.moved": event({
+    meaning: "The project moved to another store; no record follows here.",
+    erased: "It was moved; the destination is erased.",
+    body: z.looseObject({ move: Key, to: WorkspaceRef }),
+    content: z.looseObject({ where: z.string() }).optional(),
+    summary: (_, content) => `Project moved to another store${after(content?.where)}`,
+    sample: { body: { move: "move-1", to: otherWorkspace }, content: { where: "a machine" } },
+  }),
+  "project.arrived": event({
+    meaning: "A moved project continues here.",
+    erased: "It arrived by that move; the source is erased.",
+    body: z.looseObject({ move: Key }),
+    content: z.looseObject({ from: z.string() }).optional(),
+    summary: (_, content) => `Project arrived from another store${after(content?.from)}`,
+    sample: { body: { move: "move-1" }, content: { from: "a machine" } },
   }),
   "project.archived": event({
     meaning: "A closed project is read-only.",

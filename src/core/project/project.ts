@@ -17,7 +17,7 @@ import { decidePlan, type PlanCommand } from "./plan-decide.ts";
 import { PlanState } from "./plan.ts";
 import { count } from "../text/number-format.ts";
 
-export const projectStatuses = ["open", "closed", "archived"] as const;
+export const projectStatuses = ["open", "closed", "archived", "moved"] as const;
 /** The status of a project. */
 export type ProjectStatus = (typeof projectStatuses)[number];
 export const projectOutcomes = ["completed", "cancelled", "failed"] as const;
@@ -50,7 +50,10 @@ export class ProjectState {
   seq = 0;
   openedAt = 0;
   activeAt = 0;
+  /** `moved`: it continues in another store. */
   status: ProjectStatus = "open";
+  /** Its status before it was moved, which it has again where it arrives. */
+  #before: ProjectStatus = "open";
   outcome: ProjectOutcome | null = null;
   notes = 0;
   readonly sessions = new Map<string, number>();
@@ -103,6 +106,13 @@ export class ProjectState {
       case "item.retracted":
         this.items.delete(itemKey(String(body["kind"]), String(body["key"])));
         return;
+      case "project.moved":
+        this.#before = this.status === "moved" ? this.#before : this.status;
+        this.status = "moved";
+        return;
+      case "project.arrived":
+        this.status = this.#before;
+        return;
       case "hold.set":
         this.holds.set(String(body["name"]), seq);
         return;
@@ -153,7 +163,8 @@ export type ProjectCommand =
     }
   | { readonly do: "note"; readonly text: string; readonly session?: string | undefined }
   | { readonly do: "close"; readonly outcome: ProjectOutcome; readonly reason?: string | undefined }
-  | { readonly do: "reopen" | "archive"; readonly reason?: string | undefined }
+  | { readonly do: "reopen"; readonly reason?: string | undefined }
+  | { readonly do: "archive"; readonly reason?: string | undefined }
   | { readonly do: "hold"; readonly name: string; readonly reason?: string | undefined }
   | { readonly do: "lift"; readonly name: string; readonly reason?: string | undefined }
   | {
@@ -193,9 +204,7 @@ export function decideProject(state: ProjectState, command: ProjectCommand, acto
       );
     }
     case "reopen":
-      return state.status === "open"
-        ? refuse("refused", "the project is open already")
-        : accept(withReason({ type: "project.reopened", body: {} }, command));
+      return notMoved(state, "be reopened") ?? reopened(state, command);
     case "archive":
       return (
         must(state, "closed", "be archived") ??
@@ -231,9 +240,9 @@ export function decideProject(state: ProjectState, command: ProjectCommand, acto
       );
     }
     case "hold":
-      return held(state, command);
+      return notMoved(state, "be held") ?? held(state, command);
     case "lift":
-      return lifted(state, command);
+      return notMoved(state, "have a hold lifted") ?? lifted(state, command);
   }
 }
 
@@ -293,6 +302,14 @@ function sizeMistake(kind: string, key: string, value: unknown): Decision | null
   return refuse("invalid", `project: ${kind} ${quote(key)}: value: ${most}`, hint);
 }
 
+const reopened = (state: ProjectState, command: CommandOf<"reopen">): Decision =>
+  state.status === "open"
+    ? refuse("refused", "the project is open already")
+    : accept(withReason({ type: "project.reopened", body: {} }, command));
+
+const notMoved = (state: ProjectState, verb: string): Decision | null =>
+  state.status === "moved" ? must(state, "open", verb) : null;
+
 function held(state: ProjectState, { name, reason: why }: CommandOf<"hold">): Decision {
   if (!state.holds.has(name) && state.holds.size >= limit.holdsMax)
     return refuse("refused", `a project has at most ${limit.holdsMax} holds`, "lift holds that are over");
@@ -322,6 +339,7 @@ const ways: Readonly<Record<ProjectStatus, string>> = {
   open: '"skein project close ID" closes it',
   closed: '"skein project reopen ID" opens it again',
   archived: '"skein project reopen ID" opens it again',
+  moved: "work with it in its new store",
 };
 
 const must = (state: ProjectState, status: ProjectStatus, verb: string): Decision | null =>

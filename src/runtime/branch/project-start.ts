@@ -16,6 +16,7 @@ import { shortId } from "../../core/text/short-id.ts";
 import { safeText } from "../log/redact.ts";
 import { findProject } from "../project/project-reader.ts";
 import { assertTakesSessions } from "../project/project-status.ts";
+import { copyError } from "../project/change.ts";
 import { itemsOf, journalOf, openingOf } from "../project/projects.ts";
 import { projectEntry } from "../context/project-news.ts";
 import { carriedFor, type CarryAsked } from "./memory-selection.ts";
@@ -28,6 +29,7 @@ export async function projectStart(
   if (named === undefined) return {};
   const project = await findProject(deps.projects, named);
   await deps.projects.read(project);
+  if ((await deps.store.head(project))?.copy === true) throw copyError(project);
   await assertTakesSessions(deps, project, "open");
   const opened = await openingOf(deps, project);
   const goal = opened === undefined ? undefined : `This session is part of a project: ${opened.objective}`;

@@ -3,6 +3,7 @@ import type { ItemKind } from "../../core/item/kind.ts";
 import type { ProjectOutcome, ProjectStatus } from "../../core/project/project.ts";
 import type { Deps } from "../deps.ts";
 import type { ProjectBudgetResult, ProjectBudgetView, ProjectLimits } from "../project/budget.ts";
+import type { ExportProjectOptions } from "../transfer/bundle.ts";
 import type {
   EraseProjectOptions,
   EraseProjectReport,
@@ -118,6 +119,11 @@ export class ProjectCalls {
   /** Erases contents of the project's log for good; with `sessions`, of its sessions too. */
   async eraseProject(project: string, options: EraseProjectOptions = {}): Promise<EraseProjectReport> {
     return (await import("../govern/project-govern.ts")).eraseProject(this.#deps, project, options);
+  }
+
+  /** The project as a bundle: its log, and all its sessions that are here, as copies. */
+  async *exportProject(project: string, options: ExportProjectOptions = {}): AsyncGenerator<Uint8Array> {
+    yield* (await import("../transfer/bundle.ts")).exportProject(this.#deps, project, options);
   }
 
   /** Makes a closed project read-only. */

@@ -84,6 +84,10 @@ export async function eraseProject(
   const project = await findProject(deps.projects, idOrEnding);
   await assertProjectNotHeld(deps, { log: project, project, nothing: "nothing was erased" });
   const { state, seq } = await deps.projects.read(project);
+  const isCopy = (await store.head(project))?.copy === true;
+  if (isCopy || state.status === "moved") {
+    throw new SkeinError("refused", `${project} lives in another store`, { hint: "erase it where it lives" });
+  }
   const finds = match === undefined ? undefined : makeFinder(store, match);
   const isAll = ranges === undefined && finds === undefined;
   // Who erased what and why stays, unless it is selected by position.

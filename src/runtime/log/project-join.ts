@@ -5,7 +5,10 @@ import type { Part, Store } from "../../store/port.ts";
 import type { World } from "../world.ts";
 import { seal } from "./seal.ts";
 
-/** None where the store does not have the project: the session came from another store. */
+/**
+ * None where the project lives in another store: it is not here, a copy, or was moved. Its sessions join it
+ * there when they arrive.
+ */
 export async function joinParts(
   { store, world }: { readonly store: Store; readonly world: World },
   {
@@ -19,7 +22,11 @@ export async function joinParts(
   },
 ): Promise<readonly Part[]> {
   if (project === null || project === undefined || !isProjectId(project)) return [];
-  if ((await store.head(project)) === undefined) return [];
+  const head = await store.head(project);
+  if (head === undefined || head.copy === true) return [];
+  const range = { fromSeq: head.seq, toSeq: head.seq, limit: 1, contents: false };
+  const [last] = await store.read(project, range);
+  if (last?.type === "project.moved") return [];
   const { drafts } = seal(world, [{ type: "project.joined", body: { session } }], { actor, key: null });
   return [{ session: project, expect: "exists", drafts }];
 }

@@ -21,6 +21,7 @@ export async function changeProject(
   const id = await findProject(deps.projects, idOrEnding);
   const { world, actor, once = null } = deps;
   const before = await writeOnceIn(deps, id, async () => {
+    if ((await deps.store.head(id))?.copy === true) throw copyError(id);
     const { state, seq, hash } = await deps.projects.read(id);
     const decision = decideProject(state, command, actor);
     if (!decision.ok) throw refusalError(decision.refusal);
@@ -31,6 +32,12 @@ export async function changeProject(
   const read = before === null ? await deps.projects.read(id) : await deps.projects.at(id, before);
   return { id, read };
 }
+
+/** Its log is written where it lives. */
+export const copyError = (id: ProjectId): SkeinError =>
+  new SkeinError("refused", `${id} is a read-only copy of a project in another store`, {
+    hint: "change it there, and import it again",
+  });
 
 export const refusalError = ({ code, message, hint }: Refusal): SkeinError =>
   new SkeinError(code, message, present({ hint }));

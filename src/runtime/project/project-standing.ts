@@ -26,14 +26,23 @@ export interface ProjectActivity {
 export interface ProjectStanding {
   readonly cost: ProjectCost;
   readonly active: ProjectActivity;
+  /** `at` of the last record of its log or of its sessions. */
+  readonly activeAt: number;
 }
 
+/** `activeAt`: of the project's own log. */
 export async function standingOf(
-  store: Pick<Store, "scheduled">,
+  store: Pick<Store, "scheduled" | "list">,
   sessions: readonly SessionId[],
+  activeAt: number,
 ): Promise<ProjectStanding> {
-  const rows = await store.scheduled(sessions);
+  const [rows, recent] = await Promise.all([
+    store.scheduled(sessions),
+    sessions.length === 0 ? null : store.list({ sessions }, { limit: 1 }),
+  ]);
+  const latest = recent?.rows[0];
   const cost = rows.reduce<ProjectCost>(addShown, { nanoUsd: 0, unconfirmedNanoUsd: 0, unpriced: 0 });
   const count = (status: string): number => rows.filter((row) => row.status === status).length;
-  return { cost, active: { running: count("running"), suspended: count("suspended") } };
+  const at = Math.max(activeAt, latest?.activeAt ?? 0);
+  return { cost, activeAt: at, active: { running: count("running"), suspended: count("suspended") } };
 }

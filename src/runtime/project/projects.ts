@@ -51,6 +51,8 @@ export interface ProjectSummary {
   readonly sessions: number;
   readonly items: number;
   readonly notes: number;
+  /** Tickets of its plan, and those that are not done. */
+  readonly tickets: { readonly all: number; readonly open: number };
   readonly head: { readonly seq: number; readonly hash: string };
 }
 
@@ -146,30 +148,35 @@ export async function listProjects(
   for (const id of await deps.projects.ids()) {
     const row = await summaryNow(deps, id).catch(ifMissing);
     if (row === null || (status ?? row.status) !== row.status) continue;
-    rows.push({ ...row, ...(await standingOf(deps.store, await sessionsOf(deps, id))) });
+    rows.push({ ...row, ...(await standingOf(deps.store, await sessionsOf(deps, id), row.activeAt)) });
   }
   return rows.toSorted((a, b) => b.activeAt - a.activeAt || (a.project < b.project ? -1 : 1));
 }
 
 /** A project with its items, its journal and its sessions. */
 export async function showProject(deps: Deps, idOrEnding: string): Promise<ProjectView> {
-  const { store } = deps;
+  const { store, world } = deps;
   const id = await findProject(deps.projects, idOrEnding);
   const summary = await summaryNow(deps, id);
   const { state } = await deps.projects.read(id);
-  const opened = await openingOf(deps, id);
   const ids = [...state.sessions.keys()].filter((session) => isSessionId(session));
-  const { rows } = await store.list({ sessions: ids }, { limit: latestMax });
-  const items = await itemsOf(deps, id, state);
+  const latest = store.list({ sessions: ids }, { limit: latestMax });
+  const [opened, standing, rows, items, journal] = await Promise.all([
+    openingOf(deps, id),
+    standingOf(store, ids, summary.activeAt),
+    latest.then((page) => standingRows(store, page.rows, world.now())),
+    itemsOf(deps, id, state),
+    journalOf(store, id, state.seq),
+  ]);
   return {
     ...summary,
-    ...(await standingOf(store, ids)),
+    ...standing,
     instructions: opened?.instructions ?? null,
     constraints: opened?.constraints ?? [],
     sessions: [...state.sessions.keys()],
     items,
-    latest: await standingRows(store, rows, deps.world.now()),
-    journal: await journalOf(store, id, state.seq),
+    latest: rows,
+    journal,
     holds: [...state.holds.keys()],
     conflicts: possibleConflicts(items),
   };
@@ -284,8 +291,14 @@ async function summaryOf(
     sessions: state.sessions.size,
     items: state.items.size,
     notes,
+    tickets: ticketsOf(state),
     head: { seq, hash },
   };
+}
+
+function ticketsOf({ plan }: ProjectState): ProjectSummary["tickets"] {
+  const all = [...plan.tickets.values()];
+  return { all: all.length, open: all.filter(({ settled }) => settled?.outcome !== "done").length };
 }
 
 /** The sessions that joined it. */

@@ -4,7 +4,7 @@
  */
 import { LabelKey } from "../../core/schema.ts";
 import { SkeinError } from "../../core/error.ts";
-import { quote, type SessionId } from "../../core/ids.ts";
+import { quote, type ProjectId, type SessionId } from "../../core/ids.ts";
 import { addSpend, type Spend } from "../../core/budget/money.ts";
 import { costSums } from "../../core/budget/cost-view-sql.ts";
 
@@ -38,13 +38,14 @@ export interface CostRow extends Spend {
 /** Sessions of one query: its text has a limit (`queryCharsMax`), so larger families take several. */
 const sessionsAtOnce = 100;
 
-/** `sessions` are whole ids; null: all sessions. */
+/** `sessions` are whole ids, or those of a project; null: all sessions. */
 export async function readCost(
   query: (sql: string) => Promise<{ readonly rows: readonly (readonly unknown[])[] }>,
   options: CostOptions,
-  sessions: readonly SessionId[] | null,
+  sessions: readonly SessionId[] | ProjectId | null,
 ): Promise<CostRow[]> {
-  if (sessions === null) return (await query(costQuery(options, null))).rows.map(costRow);
+  if (sessions === null || typeof sessions === "string")
+    return (await query(costQuery(options, sessions))).rows.map(costRow);
   const sums = new Map<string, CostRow>();
   for (let at = 0; at < sessions.length; at += sessionsAtOnce) {
     const { rows } = await query(costQuery(options, sessions.slice(at, at + sessionsAtOnce)));
@@ -62,11 +63,16 @@ const latestFirst = (a: CostRow, b: CostRow): number => byGroup(b, a);
 const mostExpensiveFirst = (a: CostRow, b: CostRow): number =>
   b.nanoUsd - a.nanoUsd || b.unpriced - a.unpriced || byGroup(a, b);
 
-function costQuery(options: CostOptions, sessions: readonly SessionId[] | null): string {
+/** One query for any number of sessions; one for each hundred would take as long as all their starts. */
+const membersOf = (project: ProjectId): string =>
+  `SELECT json_extract(e.body, '$.session') FROM events e
+   WHERE e.session = '${project}' AND e.type = 'project.joined'`;
+
+function costQuery(options: CostOptions, sessions: readonly SessionId[] | ProjectId | null): string {
   const { by = "session", since, until, daily = false } = options;
   const group = groupOf(by);
   const wanted = [
-    ...(sessions === null ? [] : [`c.session IN (${sessions.map((one) => `'${one}'`).join(", ")})`]),
+    ...(sessions === null ? [] : [`c.session IN (${idsOf(sessions)})`]),
     ...(since === undefined ? [] : [`c.at >= ${whole("since", since)}`]),
     ...(until === undefined ? [] : [`c.at < ${whole("until", until)}`]),
   ];
@@ -76,6 +82,9 @@ ${daily ? `, ${groups.day}` : ""}
 FROM costs c ${joinOf(by)} ${wanted.length === 0 ? "" : `WHERE ${wanted.join(" AND ")}`}
 GROUP BY 1${daily ? ", 10" : ""} ORDER BY ${by === "day" ? "1 DESC" : "5 DESC, 6 DESC, 1"}`;
 }
+
+const idsOf = (sessions: readonly SessionId[] | ProjectId): string =>
+  typeof sessions === "string" ? membersOf(sessions) : sessions.map((one) => `'${one}'`).join(", ");
 
 function joinOf(by: string): string {
   if (by === "user") return "LEFT JOIN owners o ON o.session = c.session";

@@ -3,7 +3,8 @@ import { createHash } from "node:crypto";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import {
   bundleFlaw,
-  bundleLine,
+  bundleLineOf,
+  bundleVersion,
   bundleLineBytesMax,
   frameHeaderBytes,
   frameKinds,
@@ -22,8 +23,8 @@ const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 const packedBytesMin = 256;
 
 export interface FrameWriter {
-  /** The first line. */
-  begin(): Uint8Array;
+  /** The first line; by default of a bundle of a session. */
+  begin(version?: BundleVersion): Uint8Array;
   frame(kind: FrameKind, payload: Uint8Array, flags?: number): readonly Uint8Array[];
   /** SHA-256 of all bytes so far. */
   digest(): string;
@@ -37,7 +38,7 @@ export function makeFrameWriter(): FrameWriter {
     return bytes;
   };
   return {
-    begin: () => out(Buffer.from(bundleLine)),
+    begin: (version = bundleVersion) => out(Buffer.from(bundleLineOf(version))),
     frame(kind, payload, flags = 0) {
       const small = kind === frameKinds.trailer || payload.length < packedBytesMin;
       const tried = small ? payload : zstdCompressSync(payload, packing);

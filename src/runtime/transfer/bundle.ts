@@ -7,22 +7,25 @@ import {
   bundleVersion,
   frameKinds,
   lastChunk,
+  projectBundleVersion,
   signedText,
   trailerText,
   type BundleManifest,
   type BundleTrailer,
+  type ParsedManifest,
 } from "../../core/bundle/format.ts";
 import { trackMissingContents, type MissingContents } from "../../core/bundle/erased-contents.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
-import { isWorkspaceId, quote, type SessionId } from "../../core/ids.ts";
+import { isSessionId, isWorkspaceId, quote, type SessionId } from "../../core/ids.ts";
 import { version } from "../../core/version.ts";
 import type { Store } from "../../store/port.ts";
 import { makeFrameWriter, type FrameWriter } from "./bundle-frame.ts";
 import { blobIn, blobsHere, blobsOf, blobText, checkedChunks } from "./move-blob.ts";
-import { familyOf, lineageOf, pagesOf, type MovedLog } from "./move-lineage.ts";
+import { familyOf, lineageOf, pagesOf, projectLogs, type MovedLog } from "./move-lineage.ts";
 import { moveAway } from "./move-step.ts";
 import type { Deps } from "../deps.ts";
+import { findProject } from "../project/project-reader.ts";
 import { byBundle, movedBy, wayTo } from "../read/move-target.ts";
 
 /** Signs texts with an Ed25519 key. Both are base64url, the key as its 32 bytes. */
@@ -42,6 +45,11 @@ export interface ExportOptions {
   readonly sign?: Signer;
 }
 
+/** Options of `engine.exportProject`. */
+export interface ExportProjectOptions {
+  readonly sign?: Signer;
+}
+
 /** The bytes of lines in a frame. */
 const frameBytes = 524_288;
 
@@ -52,22 +60,57 @@ export async function* exportBundle(
 ): AsyncGenerator<Uint8Array> {
   checkCall("engine.export", options);
   checkExport(options);
-  const { store, world } = deps;
+  const { store } = deps;
   // Reads a moving session once before: one that cannot travel must not be moved away first.
   if (options.move === true) await checkContents(store, await lineageOf(store, session));
   const move = options.move === true ? await moveOut(deps, session, options.to) : null;
   const logs = await (options.withForks === true ? familyOf : lineageOf)(store, session);
+  yield* writeBundle(deps, { session, project: null, move, logs }, options.sign);
+}
+
+/** A project with all its sessions that are here, as a copy. */
+export async function* exportProject(
+  deps: Deps,
+  idOrEnding: string,
+  options: ExportProjectOptions = {},
+): AsyncGenerator<Uint8Array> {
+  checkCall("engine.exportProject", options, { project: idOrEnding });
+  const { store, projects } = deps;
+  const project = await findProject(projects, idOrEnding);
+  const { state, seq, hash } = await projects.read(project);
+  const sessions = [...state.sessions.keys()].filter((id) => isSessionId(id));
+  const logs = await projectLogs(store, project, { seq, hash, sessions });
+  if (logs.length === 1) {
+    throw new SkeinError("refused", `export: ${project} has no session in this store`, {
+      hint: "open one in it first: skein open --project; or copy the store",
+    });
+  }
+  yield* writeBundle(deps, { session: null, project, move: null, logs }, options.sign);
+}
+
+/** What a bundle is of. */
+interface Exported extends Pick<ParsedManifest, "session" | "project" | "move"> {
+  readonly logs: readonly MovedLog[];
+}
+
+async function* writeBundle(
+  { store, world }: Deps,
+  { session, project, move, logs }: Exported,
+  signer: Signer | undefined,
+): AsyncGenerator<Uint8Array> {
+  const of = project === null ? bundleVersion : projectBundleVersion;
   const manifest: BundleManifest = {
     format: "skein-bundle",
-    version: bundleVersion,
+    version: of,
     program: version,
     madeAt: world.now(),
-    session,
+    ...(session === null ? {} : { session }),
+    ...(project === null ? {} : { project }),
     move,
     logs: logs.map(({ via: _, ...log }) => log),
   };
   const frames = makeFrameWriter();
-  yield frames.begin();
+  yield frames.begin(of);
   yield* frames.frame(frameKinds.manifest, Buffer.from(JSON.stringify(manifest)));
   const written = new Set<string>();
   const lost = new Set<string>();
@@ -88,7 +131,7 @@ export async function* exportBundle(
   const end = { records, blobs: written.size, lost: [...lost], sha256: frames.digest() };
   const trailer: BundleTrailer = {
     ...end,
-    signature: signatureOf(signedText({ session, move, ...end }), options.sign),
+    signature: signatureOf(signedText({ session, project, move, ...end }), signer),
   };
   yield* frames.frame(frameKinds.trailer, Buffer.from(trailerText(trailer)));
 }

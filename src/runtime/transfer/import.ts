@@ -19,7 +19,7 @@ import {
 } from "../../core/bundle/format.ts";
 import { trackMissingContents, type MissingContents } from "../../core/bundle/erased-contents.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
-import type { SessionId } from "../../core/ids.ts";
+import { isSessionId, type LogId, type ProjectId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { isUnreviewed } from "../../core/govern/review.ts";
 import type { StoredRecord } from "../../core/chain.ts";
@@ -28,6 +28,7 @@ import { checkedChunks } from "./move-blob.ts";
 import { makeReceiver, type LogReceiver } from "./move-receive.ts";
 import { watchedChunks } from "../log/redact.ts";
 import { arriveHere } from "./move-step.ts";
+import { writeWorkspace } from "../log/workspace-log.ts";
 import { reviewOf, type SessionReview } from "../govern/review.ts";
 import type { Deps } from "../deps.ts";
 import { byBundle } from "../read/move-target.ts";
@@ -42,8 +43,10 @@ export interface ImportOptions {
 
 /** The result of `engine.import`. */
 export interface ImportReport {
-  /** The session of the bundle. */
+  /** The session of the bundle; of a project's, the first of its sessions. */
   readonly session: SessionId;
+  /** The project of the bundle; null for a bundle of a session. */
+  readonly project: ProjectId | null;
   /** `own`: it lives here now. `copy`: it can be read and forked. */
   readonly as: "own" | "copy";
   /** All sessions of the bundle; shared prefixes do not count. */
@@ -197,7 +200,7 @@ async function lastOf(
 }
 
 /** A record's hash covers its text: a secret cannot be removed, so the record is refused. */
-function checkSecrets({ world }: Deps, session: SessionId, record: StoredRecord): void {
+function checkSecrets({ world }: Deps, session: LogId, record: StoredRecord): void {
   const { body, content, seq } = record;
   const name = world.redactor?.registeredIn(`${body}\n${content ?? ""}`) ?? null;
   if (name !== null) throw holdsSecret(`record ${session}@${seq}`, name);
@@ -219,7 +222,7 @@ async function takeBlob(
     came,
     blobs,
     session,
-  }: { readonly came: Set<string>; readonly blobs: Set<string>; readonly session: SessionId },
+  }: { readonly came: Set<string>; readonly blobs: Set<string>; readonly session: LogId },
 ): Promise<void> {
   if (first.payload.length < hashBytes) throw bundleFlaw("a blob chunk has no hash");
   const hash = Buffer.from(first.payload.subarray(0, hashBytes)).toString("hex");
@@ -281,26 +284,27 @@ function isBase64url(text: string, length: number): boolean {
   return bytes.length === length && bytes.toString("base64url") === text;
 }
 
+interface CheckedBundle {
+  readonly signedBy: string | null;
+  readonly trusted: boolean;
+  readonly blobs: number;
+  readonly warnings: readonly string[];
+}
+
 /** Everything is verified: it becomes visible, and a moved session is live here. */
 async function settle(
   deps: Deps,
   receiver: LogReceiver,
   manifest: ParsedManifest,
-  checked: {
-    readonly signedBy: string | null;
-    readonly trusted: boolean;
-    readonly blobs: number;
-    readonly warnings: readonly string[];
-  },
+  checked: CheckedBundle,
 ): Promise<ImportReport> {
-  const { store, writer, actor } = deps;
-  const { move, logs } = manifest;
-  const main = logs.find(({ session }) => session === manifest.session);
+  const { store, world, writer, actor } = deps;
+  const { move, session } = manifest;
+  if (session === null) return settleProject(deps, receiver, manifest, checked);
+  const main = manifest.logs.find((log) => log.session === session);
   if (main === undefined) throw new Error("invariant: the manifest has its session");
-  const { session } = main;
-  // Folding all of them shows that each can be read.
-  for (const log of logs) await receiver.state(log.session).catch(unreadable(log.session));
-  const moved = move === null ? null : await checkMove(deps, receiver, main, move);
+  await foldAll(receiver, manifest);
+  const moved = move === null ? null : await checkMove(deps, receiver, { session, toSeq: main.toSeq }, move);
   const untrusted = !checked.trusted;
   await receiver.finish((log) => {
     if (log.kind === "prefix") return "prefix";
@@ -309,28 +313,78 @@ async function settle(
   writer.forget(session);
   const arrived =
     move !== null &&
-    (await arriveHere({ store, writer, actor }, session, { move, where: byBundle, untrusted }));
+    (await arriveHere({ store, world, writer, actor }, session, { move, where: byBundle, untrusted }));
   const head = await store.head(session);
   const { records } = receiver.put;
   const as = head?.copy === true ? "copy" : "own";
-  const sessions = logs.filter(({ kind }) => kind === "session").map((log) => log.session);
   const now = as === "own" ? await writer.current(session) : null;
-  const review: SessionReview[] = [];
-  for (const one of sessions) review.push(await reviewOf(store, one, await receiver.state(one)));
+  const usable = arrived && moved?.to === undefined ? [usedUp] : [];
   return {
     session,
+    project: null,
     as,
-    sessions,
+    ...(await reviewAll(deps, receiver, manifest)),
     records,
     blobs: checked.blobs,
     already: records === 0 && !arrived,
     signedBy: checked.signedBy,
     trusted: checked.trusted,
     suspended: now !== null && isUnreviewed(now),
-    review,
-    warning:
-      [...checked.warnings, ...(arrived && moved?.to === undefined ? [usedUp] : [])].join("; ") || null,
+    warning: [...checked.warnings, ...usable].join("; ") || null,
   };
+}
+
+/** A project and its sessions arrive as copies. It is listed last, so that a list never lacks its log. */
+async function settleProject(
+  deps: Deps,
+  receiver: LogReceiver,
+  manifest: ParsedManifest,
+  { signedBy, trusted, blobs, warnings }: CheckedBundle,
+): Promise<ImportReport> {
+  const { store, projects } = deps;
+  const { project } = manifest;
+  if (project === null) throw new Error("invariant: a bundle is of a session or a project");
+  await foldAll(receiver, manifest);
+  await receiver.finish(({ kind }) => (kind === "prefix" ? "prefix" : "copy"));
+  await writeWorkspace(deps, async () =>
+    (await projects.ids()).includes(project) ? [] : [{ type: "project.listed", body: { project } }],
+  );
+  const { records } = receiver.put;
+  const { sessions, review } = await reviewAll(deps, receiver, manifest);
+  const [session] = sessions;
+  if (session === undefined) throw new Error("invariant: a project's bundle has a session");
+  return {
+    session,
+    project,
+    as: (await store.head(project))?.copy === true ? "copy" : "own",
+    sessions,
+    review,
+    records,
+    blobs,
+    already: records === 0,
+    signedBy,
+    trusted,
+    suspended: false,
+    warning: warnings.join("; ") || null,
+  };
+}
+
+/** Folding all of them shows that each can be read. */
+async function foldAll(receiver: LogReceiver, { logs }: ParsedManifest): Promise<void> {
+  for (const { session } of logs)
+    if (isSessionId(session)) await receiver.state(session).catch(unreadable(session));
+}
+
+async function reviewAll(
+  { store }: Deps,
+  receiver: LogReceiver,
+  { logs }: ParsedManifest,
+): Promise<Pick<ImportReport, "sessions" | "review">> {
+  const whole = logs.filter(({ kind }) => kind === "session").map(({ session }) => session);
+  const sessions = whole.filter((session) => isSessionId(session));
+  const review: SessionReview[] = [];
+  for (const one of sessions) review.push(await reviewOf(store, one, await receiver.state(one)));
+  return { sessions, review };
 }
 
 /**
@@ -353,7 +407,7 @@ const unreadable = (session: SessionId) => (error: unknown) => {
 async function checkMove(
   { store }: Deps,
   receiver: LogReceiver,
-  { session, toSeq }: BundleLog,
+  { session, toSeq }: { readonly session: SessionId; readonly toSeq: number },
   move: string,
 ): Promise<MoveBody> {
   const { standing, seq } = await receiver.state(session);

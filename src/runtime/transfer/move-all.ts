@@ -10,8 +10,9 @@ import { isSessionId, quote, type SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { moveGroup, type Fate, type DepartingSession, type MoveParams } from "./move-group.ts";
-import { lineageOf, type MovedLog } from "./move-lineage.ts";
+import { lineageOf, type MovedSession } from "./move-lineage.ts";
 import { deletedIn } from "./move-receive.ts";
+import { countProjects, moveProjects } from "./move-project.ts";
 import { carryWorkspace, nothingCarried, type CarriedCounts } from "./move-workspace.ts";
 import { makeStateReader } from "../read/state-reader.ts";
 import { makeWriter } from "../log/writer.ts";
@@ -50,6 +51,8 @@ export interface MigrateAllReport {
   readonly workspace: string | null;
   /** Sessions that this run moved; or would move. */
   readonly moved: number;
+  /** Projects that this run moved; or would move. */
+  readonly projects: number;
   /** Sessions that live in a third store, and can now be read there as here. */
   readonly copied: number;
   /** Sessions that had arrived there before. */
@@ -72,7 +75,6 @@ export interface MigrateAllReport {
 export async function migrateAll(deps: Deps, options: MigrateAllOptions): Promise<MigrateAllReport> {
   checkCall("engine.migrate", options);
   const { to, dryRun = false } = options;
-  await refuseProjects(deps);
   if (typeof to === "object" && typeof to.append === "function") {
     return dryRun ? surveyAll(deps, to) : moveAll(deps, { to, where: to.workspace }, options);
   }
@@ -100,15 +102,6 @@ export async function migrateAll(deps: Deps, options: MigrateAllOptions): Promis
   } finally {
     await store?.close();
   }
-}
-
-/** Their logs are not moved yet: without them the sessions there would lose what they share. */
-async function refuseProjects({ projects }: Deps): Promise<void> {
-  const count = (await projects.ids()).length;
-  if (count === 0) return;
-  throw new SkeinError("refused", `migrate: the store has ${count} projects, which cannot be moved yet`, {
-    hint: "copy the store itself (docs/operating.md), or move single sessions with skein export --move",
-  });
 }
 
 const checkOther = ({ store }: Deps, to: Store): void => {
@@ -143,7 +136,7 @@ async function look({ deps: { store }, to, deleted }: StorePair, session: Sessio
     if (isGone || (there?.seq ?? 0) > head.seq) return { session, stands: "before" };
   }
   const { seq: toSeq, hash } = head;
-  const whole: MovedLog = {
+  const whole: MovedSession = {
     session,
     parent: null,
     base: null,
@@ -198,7 +191,8 @@ async function surveyAll(deps: Deps, to: Store | null): Promise<MigrateAllReport
   }
   const ms = deps.world.now() - startedMs;
   const workspace = to?.workspace ?? null;
-  const sum = { records, blobs: 0, verified: 0, carried: nothingCarried, ms, stopped: false };
+  const projects = await countProjects(deps, to);
+  const sum = { projects, records, blobs: 0, verified: 0, carried: nothingCarried, ms, stopped: false };
   return { dryRun: true, workspace, ...tally.sum(), ...sum };
 }
 
@@ -255,15 +249,18 @@ async function moveAll(
   tell();
   // First, because sessions that have arrived may run at once; and again for what came meanwhile.
   const first = await carryWorkspace(moving);
+  // Before the sessions, so that each finds its project there; and again for those opened meanwhile.
+  let projects = await moveProjects(moving);
   const again = await moveEach(moving, tally, { tell, signal });
   await retry(moving, tally, again, { untilMs: world.now() + waitMs, tell, signal });
   const stopped = signal?.aborted === true;
   const second = stopped ? nothingCarried : await carryWorkspace(moving);
+  if (!stopped) projects += await moveProjects(moving);
   const carried = Object.fromEntries(
     Object.entries(first).map(([what, count]) => [what, count + second[what as keyof CarriedCounts]]),
   ) as unknown as CarriedCounts;
   const ms = world.now() - startedMs;
-  return { dryRun: false, workspace: to.workspace, ...tally.sum(), ...sent, carried, ms, stopped };
+  return { dryRun: false, workspace: to.workspace, ...tally.sum(), projects, ...sent, carried, ms, stopped };
 }
 
 /** How much there is to do, by the index. */

@@ -13,7 +13,8 @@ import { snapshotForm, snapshotText, type State } from "../../core/state.ts";
 import type { FinishRequest, Head, Part, Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { copyBlobs } from "./move-blob.ts";
-import type { MovedLog } from "./move-lineage.ts";
+import type { MovedLog, MovedSession } from "./move-lineage.ts";
+import { joinArriving } from "./join-arriving.ts";
 import { makeReceiver, type LogReceiver } from "./move-receive.ts";
 import { decideSealed } from "../log/seal.ts";
 import { indexEntry, indexEntryOf } from "../log/session-index.ts";
@@ -45,7 +46,7 @@ export interface DepartingSession {
   /** The id of the begun move; null when there is none. */
   readonly move: string | null;
   /** Its own log last, its shared ancestors before it. */
-  readonly lineage: readonly MovedLog[];
+  readonly lineage: readonly MovedSession[];
 }
 
 export interface Fate {
@@ -141,7 +142,7 @@ interface SharedHistory {
 
 /** The shared prefixes of the group that are missing there: as far as the longest needs them. */
 async function sendPrefixes(moving: MoveParams, group: readonly DepartingSession[]): Promise<SharedHistory> {
-  const needed = new Map<SessionId, MovedLog>();
+  const needed = new Map<SessionId, MovedSession>();
   for (const { lineage } of group) {
     for (const log of lineage.slice(0, -1)) {
       const known = needed.get(log.session);
@@ -171,7 +172,7 @@ async function sendPrefix(moving: MoveParams, log: MovedLog): Promise<readonly F
 }
 
 /** The position up to which both are equal. */
-async function meet(
+export async function meet(
   { deps: { store } }: MoveParams,
   receiver: LogReceiver,
   log: MovedLog,
@@ -190,7 +191,7 @@ async function meet(
   return there.seq;
 }
 
-async function sendPages(
+export async function sendPages(
   moving: MoveParams,
   receiver: LogReceiver,
   log: MovedLog,
@@ -210,7 +211,7 @@ async function sendPages(
 /** Records per read of a log that is sent in pages. */
 const pageRecords = 250;
 
-const missing = (session: SessionId, seq: number): SkeinError =>
+const missing = (session: MovedLog["via"], seq: number): SkeinError =>
   new SkeinError("corrupt", `record ${seq} of ${session} is missing`, {
     hint: `run "skein verify ${session}" to see what is damaged`,
   });
@@ -334,7 +335,7 @@ async function fence(
 }
 
 /** Before any of it becomes visible there: every record has the same hash there as here. */
-async function checkSame({ to, sent }: MoveParams, view: Store, log: MovedLog): Promise<void> {
+export async function checkSame({ to, sent }: MoveParams, view: Store, log: MovedLog): Promise<void> {
   const { session, via, toSeq } = log;
   for (let fromSeq = log.fromSeq; fromSeq <= toSeq;) {
     const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: false } as const;
@@ -361,6 +362,7 @@ async function arrive(moving: MoveParams, { leaving, view, state, move, finished
   const { session } = leaving;
   if (move === null) return;
   const { world, actor, store } = deps;
+  await joinArriving({ store: to, world, writer, actor }, session, state.standing.project);
   const moved = { move, to: to.workspace };
   const command = { do: "arrive", moved, workspace: to.workspace, where: store.workspace } as const;
   const facts = { actor, digest: world.digest, program: to.program };

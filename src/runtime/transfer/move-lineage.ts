@@ -5,21 +5,27 @@
 import type { BundleLog } from "../../core/bundle/format.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError, sessionNotFound } from "../../core/error.ts";
-import { isSessionId, type SessionId } from "../../core/ids.ts";
+import { isSessionId, type ProjectId, type SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
 
 /** A log that travels, and the session through which it is read. */
 export interface MovedLog extends BundleLog {
+  readonly via: SessionId | ProjectId;
+}
+
+/** The log of a session, or what others share of it. */
+export interface MovedSession extends MovedLog {
+  readonly session: SessionId;
   readonly via: SessionId;
 }
 
 /** The session and its ancestors, the first ancestor first. */
-export async function lineageOf(store: Store, session: SessionId): Promise<readonly MovedLog[]> {
+export async function lineageOf(store: Store, session: SessionId): Promise<readonly MovedSession[]> {
   const head = await store.head(session);
   if (head === undefined) {
     throw sessionNotFound(session);
   }
-  const line: MovedLog[] = [];
+  const line: MovedSession[] = [];
   for (let toSeq = head.seq; toSeq > 0;) {
     const last = await recordAt(store, session, toSeq);
     const fromSeq = await firstOf(store, session, last);
@@ -33,20 +39,52 @@ export async function lineageOf(store: Store, session: SessionId): Promise<reado
   return line.toReversed();
 }
 
+type Logs = Map<SessionId | ProjectId, MovedLog>;
+
 /** The session, its forks, theirs and so on, each with its ancestors; a base comes before its dependents. */
 export async function familyOf(store: Store, session: SessionId): Promise<readonly MovedLog[]> {
-  const logs = new Map<SessionId, MovedLog>();
+  const logs: Logs = new Map();
   const waiting = [session];
   for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-    for (const log of await lineageOf(store, next)) {
-      const known = logs.get(log.session);
-      const longer = known !== undefined && known.toSeq > log.toSeq ? known : log;
-      const whole = known?.kind === "session" || log.kind === "session";
-      logs.set(log.session, whole ? { ...longer, kind: "session" } : longer);
-    }
+    await addLineage(store, logs, next);
     waiting.push(...(await store.forks(next)).map((fork) => fork.session));
   }
   return [...logs.values()];
+}
+
+/** The log of a project at this head, and its sessions that are here, each with its ancestors. */
+export async function projectLogs(
+  store: Store,
+  project: ProjectId,
+  {
+    seq: toSeq,
+    hash,
+    sessions,
+  }: { readonly seq: number; readonly hash: string; readonly sessions: readonly SessionId[] },
+): Promise<readonly MovedLog[]> {
+  const own: MovedLog = {
+    session: project,
+    via: project,
+    parent: null,
+    base: null,
+    fromSeq: 1,
+    toSeq,
+    hash,
+    kind: "project",
+  };
+  const logs: Logs = new Map([[project, own]]);
+  for (const session of sessions)
+    if ((await store.head(session)) !== undefined) await addLineage(store, logs, session);
+  return [...logs.values()];
+}
+
+async function addLineage(store: Store, logs: Logs, session: SessionId): Promise<void> {
+  for (const log of await lineageOf(store, session)) {
+    const known = logs.get(log.session);
+    const longer = known !== undefined && known.toSeq > log.toSeq ? known : log;
+    const whole = known?.kind === "session" || log.kind === "session";
+    logs.set(log.session, whole ? { ...longer, kind: "session" } : longer);
+  }
 }
 
 /** Along a line of forks the session of a record changes only forwards: binary search finds its first. */

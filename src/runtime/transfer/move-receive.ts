@@ -6,7 +6,7 @@ import { readRecords } from "../read/record-pages.ts";
 import type { BundleLog } from "../../core/bundle/format.ts";
 import { flaw, genesisHash, type StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
-import type { SessionId } from "../../core/ids.ts";
+import { isSessionId, type ProjectId, type SessionId } from "../../core/ids.ts";
 import { checkJson } from "../../core/text/json.ts";
 import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
@@ -56,7 +56,7 @@ export interface LogReceiver {
 }
 
 /** Index entries of logs, if they are known from their source. */
-export type Entries = ReadonlyMap<SessionId, IndexEntry>;
+export type Entries = ReadonlyMap<SessionId | ProjectId, IndexEntry>;
 
 interface Current {
   log: BundleLog;
@@ -105,11 +105,18 @@ export function makeReceiver(store: Store, world: World, deleted?: ReadonlySet<s
   async function checkMoved({ session, toSeq }: BundleLog): Promise<void> {
     const headSeq = (await store.head(session))?.seq ?? 0;
     if (headSeq >= toSeq) return;
+    if (!isSessionId(session)) return checkMovedProject(session, headSeq, toSeq);
     const { standing } = await states.at(session, headSeq);
     if (standing.status === "moved") return;
     throw new SkeinError("conflict", `${session} exists here and ends at ${headSeq}, not at ${toSeq}`, {
       hint: "the session continued in two stores; fork one of them instead",
     });
+  }
+
+  async function checkMovedProject(project: ProjectId, headSeq: number, toSeq: number): Promise<void> {
+    const range = { fromSeq: headSeq, toSeq: headSeq, limit: 1, contents: false };
+    const [last] = await store.read(project, range);
+    if (last?.type !== "project.moved") throw grewTwice(project, headSeq, toSeq);
   }
 
   async function beginning(log: BundleLog, seq: number): Promise<Current["last"]> {
@@ -120,7 +127,7 @@ export function makeReceiver(store: Store, world: World, deleted?: ReadonlySet<s
     throw new SkeinError("corrupt", `record ${seq} of ${from} is missing`, { detail: "received" });
   }
 
-  async function hashHere(session: SessionId, seq: number): Promise<string | null> {
+  async function hashHere(session: BundleLog["session"], seq: number): Promise<string | null> {
     const [record] = await view.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
     return record?.hash ?? null;
   }
@@ -192,14 +199,14 @@ export function makeReceiver(store: Store, world: World, deleted?: ReadonlySet<s
     for (const log of begun) {
       const { session, toSeq: seq, hash } = log;
       const becomes = as(log);
-      const entry = async (): Promise<IndexEntry> =>
-        known?.get(session) ?? indexEntryOf(view, session, await state(session));
+      const entry = async (id: SessionId): Promise<IndexEntry> =>
+        known?.get(id) ?? indexEntryOf(view, id, await state(id));
       list.push({
         session,
         seq,
         hash,
         as: becomes,
-        ...(becomes === "prefix" ? {} : { index: await entry() }),
+        ...(becomes === "prefix" || !isSessionId(session) ? {} : { index: await entry(session) }),
       });
     }
     return list;
@@ -227,9 +234,17 @@ function assertCurrent(current: Current | null): Current {
   return current;
 }
 
-const otherHistory = (session: SessionId, seq: number): SkeinError =>
+/** A project that lives here goes on here. */
+const grewTwice = (project: ProjectId, headSeq: number, toSeq: number): SkeinError =>
+  new SkeinError("conflict", `${project} exists here and ends at ${headSeq}, not at ${toSeq}`, {
+    hint: "the project continued in two stores; import the bundle into another store",
+  });
+
+const otherHistory = (session: BundleLog["session"], seq: number): SkeinError =>
   new SkeinError("conflict", `${session} has a different record ${seq} here`, {
-    hint: "the session continued in two stores; fork one of them instead",
+    hint: isSessionId(session)
+      ? "the session continued in two stores; fork one of them instead"
+      : "the project continued in two stores; import the bundle into another store",
   });
 
 function wrongWith(world: World, { log, last }: Current, record: StoredRecord): string | null {
@@ -248,7 +263,9 @@ function wrongWith(world: World, { log, last }: Current, record: StoredRecord): 
 }
 
 /** A fork's first record names its fork point. */
-function originFlaw({ parent }: BundleLog, { type, body }: StoredRecord): string | null {
+function originFlaw({ parent, kind }: BundleLog, { type, body }: StoredRecord): string | null {
+  if (kind === "project")
+    return type === "project.opened" ? null : "expected project.opened at the start of the log";
   if (parent === null)
     return type === "session.opened" ? null : "expected session.opened at the start of the log";
   const named = JSON.parse(body) as { readonly parent?: unknown; readonly parentSeq?: unknown } | null;

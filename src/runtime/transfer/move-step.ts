@@ -4,6 +4,8 @@ import type { SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
+import type { World } from "../world.ts";
+import { joinArriving } from "./join-arriving.ts";
 import type { Writer } from "../log/writer.ts";
 import { isFree } from "../read/lease-status.ts";
 import { movedIn } from "../read/move-target.ts";
@@ -28,6 +30,7 @@ export async function moveAway(
 /** The parameters of an arrival. */
 export interface Arrival {
   readonly store: Store;
+  readonly world: World;
   readonly writer: Writer;
   readonly actor: string;
 }
@@ -37,7 +40,7 @@ export interface Arrival {
  * whatever happened since.
  */
 export async function arriveHere(
-  { store, writer, actor }: Arrival,
+  { store, world, writer, actor }: Arrival,
   session: SessionId,
   options: { readonly move: string; readonly where: string; readonly untrusted?: boolean },
 ): Promise<boolean> {
@@ -47,6 +50,8 @@ export async function arriveHere(
     return moved?.move !== move;
   };
   if (await isHere()) return false;
+  const { project } = (await writer.current(session)).standing;
+  await joinArriving({ store, world, writer, actor }, session, project);
   try {
     const build = async (state: State) =>
       ({

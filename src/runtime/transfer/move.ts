@@ -10,7 +10,7 @@ import type { SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
 import { copyBlobs } from "./move-blob.ts";
-import { lineageOf, pagesOf } from "./move-lineage.ts";
+import { lineageOf, pagesOf, type MovedLog } from "./move-lineage.ts";
 import { makeReceiver, type LogReceiver } from "./move-receive.ts";
 import { arriveHere, moveAway } from "./move-step.ts";
 import type { Deps } from "../deps.ts";
@@ -62,7 +62,7 @@ export async function moveSession(
   const receiver = await copyAll(copying, session, { ahead: "allowed" });
   await receiver.finish(({ kind }) => (kind === "session" ? "own" : "prefix"));
   const writer = makeWriter(to, world, makeStateReader(to), { tenant: "default" });
-  await arriveHere({ store: to, writer, actor }, session, { move, where: store.workspace });
+  await arriveHere({ store: to, world, writer, actor }, session, { move, where: store.workspace });
   await checkThere(to, session, await writer.current(session));
   const head = await to.head(session);
   if (head === undefined)
@@ -142,7 +142,7 @@ async function copyAll(
   return receiver;
 }
 
-async function recordAt(store: Store, session: SessionId, seq: number): Promise<StoredRecord | null> {
+async function recordAt(store: Store, session: MovedLog["via"], seq: number): Promise<StoredRecord | null> {
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
   return record ?? null;
 }

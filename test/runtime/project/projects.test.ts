@@ -145,14 +145,6 @@ test("a wrong id, an unknown project and a wrong option are refused by name", as
   await assert.rejects(engine.cost({ project, session: session.id }), { code: "invalid" });
 });
 
-test("moving the whole store is refused while it has projects", async () => {
-  await using place = inMemory();
-  await using other = inMemory();
-  const { engine } = place;
-  await engine.openProject({ objective: "Move the shop" });
-  await assert.rejects(engine.migrate({ to: other.store }), { code: "refused", message: /1 projects/ });
-});
-
 test("the head of a project's log is listed, and accepted, like those of sessions", async () => {
   await using place = inMemory();
   const { engine } = place;

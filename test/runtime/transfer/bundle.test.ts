@@ -54,6 +54,7 @@ for (const [name, make] of [
     const { records, blobs, review, ...rest } = report;
     assert.deepEqual(rest, {
       session: fork.id,
+      project: null,
       as: "copy",
       sessions: [fork.id],
       already: false,

@@ -166,8 +166,8 @@ test("a file that is not a bundle, and a bundle of a newer version, are refused"
   await assertRefused(b, new Uint8Array(0), "nothing", /not a Skein bundle/);
   await assertRefused(b, Buffer.from("SQLite format 3\0 and so on"), "another file", /not a Skein bundle/);
   await assertRefused(b, Buffer.from("x".repeat(100_000)), "no line", /not a Skein bundle/);
-  const newer = Buffer.concat([Buffer.from("skein-bundle 3\n"), bytes.subarray(15)]);
-  await assertRefused(b, newer, "newer", /version 3 is too new; this Skein reads up to 2/);
+  const newer = Buffer.concat([Buffer.from("skein-bundle 4\n"), bytes.subarray(15)]);
+  await assertRefused(b, newer, "newer", /version 4 is too new; this Skein reads up to 3/);
   await assertRefused(b, Buffer.concat([bytes, Buffer.from([0])]), "a byte more");
   await assertRefused(b, Buffer.concat([bytes, bytes.subarray(15)]), "twice");
 });

@@ -95,12 +95,15 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
   test("past its quota of bytes a tenant takes no input, and can still close and erase", async () => {
     await tenants.set("small", { bytesMax: 3_000 });
     const engine = await opened("small");
+    const { project } = await engine.openProject({ objective: "All" });
     const session = await engine.open({ objective: "One" });
     await session.append("x".repeat(3_000), { key: "k" });
     const refused = { code: "refused", message: /quota exceeded: [\d,]+ of 3,000 bytes/, hint: /--bytes N/ };
     await assert.rejects(session.append("more"), refused);
     assert.equal((await session.append("x".repeat(3_000), { key: "k" })).duplicate, true, "it was taken");
     await assert.rejects(engine.open({ objective: "Two" }), refused);
+    await assert.rejects(engine.openProject({ objective: "Two" }), refused);
+    await assert.rejects(engine.noteInProject(project, { text: "more" }), refused);
     await session.record("fact", "size", "large");
     await session.close();
   });

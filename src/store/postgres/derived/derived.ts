@@ -76,7 +76,8 @@ export function makeDerived(driver: Driver): DerivedPart {
       const most = Math.min(count, limit.searchMax);
       if (logs !== undefined) {
         const some = arrayOf(session === undefined ? logs : logs.filter((log) => log === session));
-        const found = await database.run<HitRow>(searchSomeSql, [tenant, query, most, some]);
+        const sql = (await isFew(query)) ? searchFewOfSql : searchManyOfSql;
+        const found = await database.run<HitRow>(sql, [tenant, query, most, some]);
         return found.map(({ session: log, seq }) => ({ session: log, seq }));
       }
       const rows = await (session === undefined
@@ -237,10 +238,19 @@ SELECT h.session, t.seq FROM skein.heads h JOIN skein.texts t ON t.log = h.log
 WHERE h.tenant = $1 AND h.session = $4 AND h.state = ${state.seen} AND t.words @@ $2::tsquery
 ORDER BY t.id DESC LIMIT $3`;
 
-/** Of each log by its own index; a search of all texts could pass many of other logs. */
-const searchSomeSql = `
+/** Rare words in some logs: by the word index. */
+const searchFewOfSql = `
+SELECT h.session, t.seq FROM (
+  SELECT t.id, t.log, t.seq FROM skein.texts t
+  WHERE t.tenant + 0 = $1 AND t.words @@ $2::tsquery OFFSET 0
+) t JOIN skein.heads h ON h.log = t.log AND h.state = ${state.seen}
+WHERE h.tenant = $1 AND h.session = ANY ($4::text[]) ORDER BY t.id DESC LIMIT $3`;
+
+/** Common words in some logs: the latest of each log; a walk over all texts could pass many of others. */
+const searchManyOfSql = `
 SELECT h.session, t.seq FROM skein.heads h CROSS JOIN LATERAL (
-  SELECT t.id, t.seq FROM skein.texts t WHERE t.log = h.log AND t.words @@ $2::tsquery OFFSET 0
+  SELECT t.id, t.seq FROM skein.texts t WHERE t.log = h.log AND t.words @@ $2::tsquery
+  ORDER BY t.seq DESC LIMIT $3
 ) t
 WHERE h.tenant = $1 AND h.session = ANY ($4::text[]) AND h.state = ${state.seen}
 ORDER BY t.id DESC LIMIT $3`;

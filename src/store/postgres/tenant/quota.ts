@@ -26,7 +26,7 @@ const countedMs = 5_000;
 const countShare = 20;
 
 /** Events that begin new work in an existing session. */
-const newWork = ["input.received", "message.received"];
+const newWork = ["input.received", "message.received", "project.opened", "project.noted"];
 
 interface TenantUse extends SqlRow {
   readonly name: string;

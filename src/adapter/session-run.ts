@@ -6,8 +6,8 @@ import type { Session } from "../runtime/engine/session.ts";
 import { isFree } from "../runtime/read/lease-status.ts";
 import type { StreamMark } from "./session-updates.ts";
 
-/** Runs a session. When another process runs it, that one's records are followed. */
-export function runInBackground(session: Session): Promise<unknown> {
+/** Runs a session. Resolves to null when another process runs it: that one's records are followed. */
+export function runInBackground(session: Session): Promise<object | null> {
   const running = session.run().catch((error: unknown) => {
     if (error instanceof SkeinError && error.code === "conflict") return null;
     throw error;
@@ -17,7 +17,7 @@ export function runInBackground(session: Session): Promise<unknown> {
 }
 
 /** Runs a session that has something to do. */
-export async function runIfActive(session: Session): Promise<{ readonly run?: Promise<unknown> }> {
+export async function runIfActive(session: Session): Promise<{ readonly run?: Promise<object | null> }> {
   return (await isActive(session)) ? { run: runInBackground(session) } : {};
 }
 

@@ -25,8 +25,8 @@ interface SessionFollowOptions {
   /** The types of the events to read. */
   readonly types: readonly string[];
   readonly signal: AbortSignal;
-  /** The run to wait for. */
-  readonly run?: Promise<unknown> | undefined;
+  /** The run to wait for. Null: another process runs the session, and its records are followed. */
+  readonly run?: Promise<object | null> | undefined;
 }
 
 const idleMs = 15_000;
@@ -86,14 +86,15 @@ async function readInto(
     if (run !== undefined) {
       const ran = new AbortController();
       const ended = run.then(
-        () => ({ mark: "ran" }) as const,
+        (result) => (result === null ? null : ({ mark: "ran" } as const)),
         (error: unknown) => ({ mark: "failed", error }) as const,
       );
       void ended.then(() => ran.abort());
       await read({ until: AbortSignal.any([signal, ran.signal]) });
       if (signal.aborted) return;
       await read({ toSeq: (await session.head()).seq });
-      queue.add(await ended);
+      const mark = await ended;
+      if (mark !== null) queue.add(mark);
     }
     await read({ until: signal });
   } catch (error) {

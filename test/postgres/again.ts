@@ -244,6 +244,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "cli/export-transcript.test.ts": ofVerbs,
   "cli/convert.test.ts": ofVerbs,
   "cli/files-verb.test.ts": ofFiles,
+  "cli/first-day.test.ts": ofVerbs,
   "cli/handoff.test.ts": ofVerbs,
   "cli/help.test.ts": ofWords,
   "cli/hooks.test.ts": "is about the server, whatever the store",

@@ -16,7 +16,7 @@ import { fine, served, type Answered, type Given, type Served } from "./served.t
 import { saveApproval } from "./saved-approval.ts";
 import { ofMemoryQueue } from "./key-again-memory.ts";
 import { ofChecks } from "./key-again-checks.ts";
-import { ofProjects } from "./key-again-projects.ts";
+import { ofProjects, proposing } from "./key-again-projects.ts";
 
 interface Row {
   readonly params?: Given["params"];
@@ -308,10 +308,11 @@ const ofSession: Partial<Record<OperationId, readonly Row[]>> = {
 
 /**
  * What writes nothing, what imports files (transcripts.test.ts), what streams what it does
- * (requests.test.ts), and what can only be asked while a call (settle.test.ts) or a proposal waits.
+ * (requests.test.ts), and what can only be asked while a call waits (settle.test.ts).
  */
 const others: readonly OperationId[] = [
-  ...(["engine.acceptTickets", "engine.rejectTickets", "engine.export", "engine.exportProject"] as const),
+  "engine.export",
+  "engine.exportProject",
   "engine.importTranscripts",
   "engine.uploadTranscript",
   "engine.query",
@@ -354,7 +355,7 @@ const lasting = (): Store => ({
   ...memoryStore({ world: realWorld(), workspace }),
   close: async () => undefined,
 });
-const lines = ["In short: this and that."];
+const lines = [proposing];
 
 async function holdOnce(store: Store, id: OperationId, row: Row, key: string): Promise<void> {
   const { given, first } = await askFirst(store, id, row, key);

@@ -27,7 +27,7 @@ export interface SendRights {
 /** The task of a message, and the run that works on it. */
 export interface SentTask {
   readonly placed: PlacedTask;
-  readonly run?: Promise<unknown>;
+  readonly run?: Promise<object | null>;
 }
 
 /** Takes a message. Rejects before anything is streamed. */

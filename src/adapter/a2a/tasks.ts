@@ -58,7 +58,7 @@ export async function readTask({ session, inputSeq }: PlacedTask): Promise<TaskP
 
 interface FollowOptions {
   readonly signal: AbortSignal;
-  readonly run?: Promise<unknown> | undefined;
+  readonly run?: Promise<object | null> | undefined;
   /** Ends when the task waits for someone. */
   readonly endsAtWait: boolean;
   readonly historyLength?: number | undefined;

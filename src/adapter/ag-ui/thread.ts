@@ -45,7 +45,7 @@ export interface RunPlan {
   readonly snapshotSeq?: number | null;
   /** Nothing runs and nothing waits: the run ends after the messages. */
   readonly isDone: boolean;
-  readonly run?: Promise<unknown>;
+  readonly run?: Promise<object | null>;
 }
 
 type RunRange = Omit<RunPlan, "ids">;

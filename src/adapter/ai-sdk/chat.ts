@@ -118,7 +118,7 @@ export async function stopChat(session: Session, reason = "stopped by the user")
 }
 
 interface ChatRunOptions extends StreamOptions {
-  readonly run?: Promise<unknown> | undefined;
+  readonly run?: Promise<object | null> | undefined;
 }
 
 async function* chunksFrom(

@@ -168,7 +168,7 @@ async function streamed(
   given: MountRequest,
   caller: Caller,
   placed: PlacedResponse,
-  { after = -1, run }: { readonly after?: number; readonly run?: Promise<unknown> },
+  { after = -1, run }: { readonly after?: number; readonly run?: Promise<object | null> },
 ): Promise<void> {
   const frame = (event: StreamedEvent): string =>
     event === keepAlive ? ": keep-alive\n\n" : frameOf(event.type, event);

@@ -264,7 +264,7 @@ export async function* streamResponse(
   }: {
     readonly signal: AbortSignal;
     readonly after?: number;
-    readonly run?: Promise<unknown> | undefined;
+    readonly run?: Promise<object | null> | undefined;
     readonly projection?: ResponseProjection;
     readonly isBrief?: boolean;
   },

@@ -144,3 +144,32 @@ test("a server is killed at each append, and the client's next request goes on",
     assert.equal((await engine.verify()).ok, true, label);
   }
 });
+
+test("two servers that get one message at the same moment both answer with the whole turn", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "skein-ag-ui-two-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  for (let round = 0; round < 3; round++) {
+    const path = join(folder, `${round}.db`);
+    await using one = new Place(path);
+    await using other = new Place(path);
+    await one.start();
+    await other.start();
+    const ask: readonly Message[] = [{ id: "u1", role: "user", content: "Pick" }];
+    const answers = await Promise.all([one.run(ask), other.run(ask)]);
+    for (const messages of answers)
+      assert.deepEqual(
+        messages.map(({ role, ...rest }) => [role, "toolCalls" in rest ? rest.toolCalls?.length : 0]),
+        [
+          ["user", 0],
+          ["assistant", 1],
+        ],
+        `round ${round}`,
+      );
+    await using engine = await openEngine({ store: path });
+    const { rows } = await engine.sessions();
+    assert.equal(rows.length, 1);
+    const types: string[] = [];
+    for await (const { type } of (await engine.session(rows[0]?.session ?? "")).events()) types.push(type);
+    assert.deepEqual([types.filter((type) => type === "turn.started").length], [1]);
+  }
+});

@@ -181,7 +181,9 @@ export const table: Readonly<Record<string, Row>> = {
   }),
   "workspace/item-kinds.test.ts": all,
   "project/live-items.test.ts": driven,
-  "project/project-care.test.ts": inside,
+  "project/project-care.test.ts": all,
+  "transfer/project-bundle.test.ts": all,
+  "transfer/project-move.test.ts": all,
   "project/budget.test.ts": "is about what a run draws, and asks through an engine in its process",
   "project/plan.test.ts": but({
     "a mistake in a plan is reported, and nothing is written": worded,

@@ -415,6 +415,7 @@ _ImportResultRequired = TypedDict("_ImportResultRequired", {"as": "Literal[\"own
 
 class ImportResult(_ImportResultRequired):
     session: str
+    project: Optional[str]
     sessions: List[str]
     records: int
     blobs: int
@@ -903,6 +904,11 @@ class MemoryCarriersResult(TypedDict):
     cursor: Optional[str]
 
 
+class ProjectSummaryTickets(TypedDict):
+    all: int
+    open: int
+
+
 class ProjectSummaryHead(TypedDict):
     seq: int
     hash: str
@@ -912,13 +918,14 @@ class ProjectSummary(TypedDict):
     project: str
     objective: Optional[str]
     name: Optional[str]
-    status: Literal["open", "closed", "archived"]
+    status: Literal["open", "closed", "archived", "moved"]
     outcome: Optional[Literal["completed", "cancelled", "failed"]]
     openedAt: int
     activeAt: int
     sessions: int
     items: int
     notes: int
+    tickets: ProjectSummaryTickets
     head: ProjectSummaryHead
 
 
@@ -937,13 +944,14 @@ class ProjectRow(TypedDict):
     project: str
     objective: Optional[str]
     name: Optional[str]
-    status: Literal["open", "closed", "archived"]
+    status: Literal["open", "closed", "archived", "moved"]
     outcome: Optional[Literal["completed", "cancelled", "failed"]]
     openedAt: int
     activeAt: int
     sessions: int
     items: int
     notes: int
+    tickets: ProjectSummaryTickets
     head: ProjectSummaryHead
     cost: ProjectRowCost
     active: ProjectRowActive
@@ -985,10 +993,11 @@ class ProjectResult(TypedDict):
     project: str
     objective: Optional[str]
     name: Optional[str]
-    status: Literal["open", "closed", "archived"]
+    status: Literal["open", "closed", "archived", "moved"]
     outcome: Optional[Literal["completed", "cancelled", "failed"]]
     openedAt: int
     activeAt: int
+    tickets: ProjectSummaryTickets
     head: ProjectSummaryHead
     cost: ProjectRowCost
     active: ProjectRowActive
@@ -2112,6 +2121,10 @@ _OPERATIONS: Dict[str, _Operation] = {
     "engine.projectLineage": _Operation("GET", "/v1/project-lineage",
         takes="query",
         forms={"project": "text"},
+    ),
+    "engine.exportProject": _Operation("POST", "/v1/export-project",
+        takes="json",
+        accept="application/octet-stream, application/x-ndjson",
     ),
     "engine.verifyProject": _Operation("GET", "/v1/verify-project",
         takes="query",
@@ -4204,7 +4217,7 @@ class Client(_ClientBase):
     def projects(
         self,
         *,
-        status: Optional[Literal["open", "closed", "archived"]] = None,
+        status: Optional[Literal["open", "closed", "archived", "moved"]] = None,
         timeout: Optional[float] = None,
     ) -> List[ProjectRow]:
         """The projects of the workspace, the most recently active first."""
@@ -4556,6 +4569,23 @@ class Client(_ClientBase):
             },
             timeout=timeout,
         ))
+
+    def export_project(
+        self,
+        project: str,
+        *,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> ByteStream:
+        """Writes a project with its sessions to a bundle, to import it elsewhere as a copy."""
+        return self._bytes(
+            "engine.exportProject",
+            {
+                "project": project,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        )
 
     def verify_project(
         self,
@@ -7763,7 +7793,7 @@ class AsyncClient(_AsyncClientBase):
     async def projects(
         self,
         *,
-        status: Optional[Literal["open", "closed", "archived"]] = None,
+        status: Optional[Literal["open", "closed", "archived", "moved"]] = None,
         timeout: Optional[float] = None,
     ) -> List[ProjectRow]:
         """The projects of the workspace, the most recently active first."""
@@ -8115,6 +8145,23 @@ class AsyncClient(_AsyncClientBase):
             },
             timeout=timeout,
         ))
+
+    def export_project(
+        self,
+        project: str,
+        *,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> AsyncByteStream:
+        """Writes a project with its sessions to a bundle, to import it elsewhere as a copy."""
+        return self._bytes(
+            "engine.exportProject",
+            {
+                "project": project,
+            },
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        )
 
     async def verify_project(
         self,

@@ -59,7 +59,13 @@ test("a text is found in the summary and in the content of an event", () => {
 
 test("families are chosen as a whole, and taken away as a whole", () => {
   const chosen = withFamily(["turn.started"], "budget");
-  assert.deepEqual(chosen, ["turn.started", "budget.set", "budget.allotted", "budget.reached"]);
+  assert.deepEqual(chosen, [
+    "turn.started",
+    "budget.set",
+    "budget.allotted",
+    "budget.drawn",
+    "budget.reached",
+  ]);
   assert.deepEqual(
     [chosenOf("budget", chosen), chosenOf("turn", chosen), chosenOf("tool", chosen)],
     ["all", "some", "none"],

@@ -335,6 +335,7 @@ const freeTypes: readonly SessionEventType[] = [
   "trigger.fired",
   "trigger.skipped",
   "budget.allotted",
+  "budget.drawn",
   "budget.reached",
   "content.erased",
   "hold.set",
@@ -355,6 +356,7 @@ const freeTypes: readonly SessionEventType[] = [
   "session.moved",
   "session.arrived",
   "session.continued",
+  "session.split",
   "request.inherited",
   "input.forwarded",
 ];

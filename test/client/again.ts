@@ -154,6 +154,7 @@ export const table: Readonly<Record<string, Row>> = {
   "log/seal.test.ts": inside,
   "log/lost-answer.test.ts": inside,
   "log/lost-tail.test.ts": inside,
+  "context/memory-carriers.test.ts": all,
   "workspace/memory-lasting.test.ts": long,
   "workspace/memory.test.ts": but({ "bad input is refused with a way out, and writes nothing": worded }),
   "branch/merge-erased.test.ts": all,

@@ -139,6 +139,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/log/seal.test.ts": ofCore,
   "runtime/log/lost-answer.test.ts": ownStore,
   "runtime/log/lost-tail.test.ts": ownStore,
+  "runtime/context/memory-carriers.test.ts": 1,
   "runtime/workspace/memory-lasting.test.ts": atLength,
   "runtime/workspace/memory.test.ts": 1,
   "runtime/branch/merge-erased.test.ts": ofSqlite,

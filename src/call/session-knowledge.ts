@@ -35,12 +35,10 @@ export const sessionKnowledge = {
       evidence: field.Evidence.describe(
         "what speaks for a hypothesis or a finding: texts, or pointers such as 4x8kz1@12",
       ).exactOptional(),
-      scope: z.enum(["project"]).describe("also record it in the session's project").exactOptional(),
     }),
     answer: AppendResult,
     verb: {
       group,
-      flags: { scope: { name: "project", is: "project" } },
       line: "Record a fact, decision, task or other item that outlives every compaction.",
       done: "recorded",
       about: [

@@ -27,8 +27,7 @@ function place() {
 suite("memory", { concurrency: true }, () => {
   test("is promoted, listed, shown, carried and forgotten", async () => {
     const { say, json, open } = place();
-    // Without memory: what it decides is not its person's too.
-    const id = await open("Payroll", "--no-memory");
+    const id = await open("Payroll");
     await json("record", id, "decision", "base-rate", "4.1", "--because", "the council");
     const done = await say("memory", "promote", id, "decision", "base-rate", "--scope", "workspace");
     assert.equal(done.stdout, "remembered decision base-rate, for the workspace\n");
@@ -40,11 +39,11 @@ suite("memory", { concurrency: true }, () => {
       stdout,
       /^SCOPE +KIND +KEY +SINCE +FROM +VALUE\nagent web +fact +layout .* \{"columns":2\}\nuser/,
     );
-    assert.match(stdout, new RegExp(`workspace +decision +base-rate +\\S+ +${id}@4 +4\\.1\n$`));
+    assert.match(stdout, new RegExp(`workspace +decision +base-rate +\\S+ +${id}@3 +4\\.1\n$`));
     const shown = await say("memory", "show", "decision", "base-rate");
     assert.match(
       shown.stdout,
-      /^decision base-rate\nscope +workspace\nfrom +ses_\w+@4\nsince .* by person, user:prn_/,
+      /^decision base-rate\nscope +workspace\nfrom +ses_\w+@3\nsince .* by person, user:prn_/,
     );
     assert.match(shown.stdout, /because +the council\n\n4\.1\n\ncarried by none of \d+ looked at\n$/);
     const keys = async (...words: readonly string[]) =>
@@ -75,26 +74,6 @@ suite("memory", { concurrency: true }, () => {
     const gone = await say("memory", "forget", "base-rate", "--because", "last year's");
     assert.equal(gone.stdout, "forgotten decision base-rate, for the workspace\n");
     assert.deepEqual(await keys(), ["layout", "tone"]);
-  });
-
-  test("what a session decides is its person's, and its project's with --project", async () => {
-    const { say, json, open } = place();
-    const project = String((await json("project", "open", "Move the shop"))[0]?.["project"]);
-    const id = await open("Payroll", "--project", project);
-    await json("record", id, "decision", "vendor", "acme", "--because", "cheap");
-    await json("record", id, "fact", "port", "8080");
-    const { stdout } = await say("memory");
-    assert.match(stdout, /\nuser +decision +vendor +\S+ +ses_\w+@\d+ +acme\n$/);
-    const names = async () => {
-      const shown = (await json("project", "show", project))[0] ?? {};
-      return (shown["items"] as { kind: string; key: string }[]).map(({ kind, key }) => `${kind} ${key}`);
-    };
-    assert.deepEqual(await names(), ["decision vendor"]);
-    await json("record", id, "fact", "port", "8080", "--project");
-    assert.deepEqual((await names()).toSorted(), ["decision vendor", "fact port"]);
-    const alone = await say("record", await open("Alone"), "fact", "port", "8080", "--project");
-    assert.equal(alone.code, 1);
-    assert.match(alone.stderr, /the session belongs to no project of this store/);
   });
 
   test("is forgotten for good with --erase and --yes, and lists remaining copies", async () => {

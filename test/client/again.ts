@@ -205,7 +205,6 @@ export const table: Readonly<Record<string, Row>> = {
     "workers do it when a person lets them, two of them once, and not before": processes,
     "a plan keeps what a person wrote or approved, then the newest, and never merges across readers": inside,
   }),
-  "workspace/project-promotion.test.ts": inside,
   "workspace/memory-queue.test.ts": but({
     "numbers that name nothing are refused, and values that are too long never wait": worded,
     "a full queue takes nothing more, says so, and is paged": often,

@@ -165,7 +165,6 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/context/lookup.test.ts": 3,
   "runtime/workspace/memory-default.test.ts": ofCore,
   "runtime/workspace/memory-queue.test.ts": 2,
-  "runtime/workspace/project-promotion.test.ts": 3,
   "runtime/workspace/memory-consolidate.test.ts": 1,
   "runtime/workspace/policies.test.ts": 1,
   "runtime/read/query-queue.test.ts": "is about the order of queries, and opens no store",

@@ -38,8 +38,6 @@ export type ItemCommand =
       readonly evidence?: readonly string[];
       /** For a pinned item: what all pins take with the new value. */
       readonly pinned?: PinnedRoom;
-      /** Also in the session's project. */
-      readonly scope?: "project";
       /** A compaction found it. */
       readonly extracted?: { readonly saidAt?: number; readonly untrusted?: boolean };
     }

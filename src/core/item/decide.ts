@@ -19,18 +19,7 @@ import { inTurn } from "../turn/drafts.ts";
 
 export const itemDecisions: Decisions<ItemCommand["do"]> = {
   record: (state, command) => {
-    const {
-      kind,
-      key,
-      value,
-      because: why,
-      status,
-      confidence,
-      evidence,
-      extracted,
-      pinned,
-      scope,
-    } = command;
+    const { kind, key, value, because: why, status, confidence, evidence, extracted, pinned } = command;
     const { items } = state.mind;
     if (!items.has(itemKey(kind, key)) && items.size >= limit.itemsMax) {
       return refuse(
@@ -50,7 +39,6 @@ export const itemDecisions: Decisions<ItemCommand["do"]> = {
       status: status ?? defaultStatus(kind) ?? undefined,
       confidence,
       extracted,
-      shared: scope,
     });
     const content = present({ value, because: why, evidence: evidence && [...evidence] });
     return (

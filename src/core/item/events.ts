@@ -48,8 +48,6 @@ export const itemEvents = {
        * `untrusted`: it may come from a tool, a file, a page or another session. Since 0.5.
        */
       extracted: z.looseObject({ saidAt: Seq.optional(), untrusted: z.boolean().optional() }).optional(),
-      /** `project`: it was recorded in the session's project too. Since 0.5. */
-      shared: Word.optional(),
     }),
     content: z.looseObject({
       value: Json,

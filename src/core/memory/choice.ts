@@ -146,18 +146,6 @@ export const isCarriedAnyway = (entry: Pick<MemoryRef, "scope" | "kind">): boole
 export const carriedValue = ({ status }: Pick<MemoryRef, "status">, value: unknown): unknown =>
   status === undefined ? value : `${status}: ${typeof value === "string" ? value : JSON.stringify(value)}`;
 
-/** True when an item of the project says the same under the same name: then it is carried once. */
-export const isOfProject = (
-  carried: readonly Pick<CarriedEntry, "scope" | "kind" | "key" | "value">[],
-  { kind, key, value }: Pick<CarriedEntry, "kind" | "key" | "value">,
-): boolean =>
-  carried.some((one) => {
-    if (one.scope !== "project" || one.kind !== kind || one.key !== key) return false;
-    const text = typeof one.value === "string" ? one.value : JSON.stringify(one.value);
-    const isSame = JSON.stringify(one.value) === JSON.stringify(value);
-    return isSame || (typeof value === "string" && value.endsWith(`: ${text}`));
-  });
-
 /** One entry as a line. */
 export const memoryLine = (item: CarriedEntry): string => carriedText([item]).split("\n").slice(1).join("\n");
 

@@ -217,11 +217,6 @@ export const defaultPromotion: readonly MemoryRule[] = [
   { kinds: ["preference"], scope: "user" },
 ];
 
-/** The same for a session without an agent. */
-export const personPromotion: readonly MemoryRule[] = [
-  { kinds: ["decision", "constraint", "preference"], scope: "user" },
-];
-
 interface Change {
   readonly session: string;
   /** The position of the first draft. */

@@ -287,16 +287,10 @@ function recorded(state: ProjectState, command: CommandOf<"record">): Decision {
   return accept({ type: "item.recorded", body, content: present({ value, because }) });
 }
 
-const itemTokens = (value: unknown): number =>
-  roughTokens(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
-
 /** A larger value would never be shown: what a session carries of its project has a limit. */
-export const isTooLongForProject = (value: unknown): boolean =>
-  itemTokens(value) > limit.projectItemTokensMax;
-
 function sizeMistake(kind: string, key: string, value: unknown): Decision | null {
-  const tokens = itemTokens(value);
-  if (!isTooLongForProject(value)) return null;
+  const tokens = roughTokens(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+  if (tokens <= limit.projectItemTokensMax) return null;
   const most = `expected at most ${count(limit.projectItemTokensMax)} tokens, got about ${count(tokens)}`;
   const hint = "record a summary and where the rest is: a file, a session and position, or a journal entry";
   return refuse("invalid", `project: ${kind} ${quote(key)}: value: ${most}`, hint);

@@ -8,7 +8,7 @@ import { isProjectId } from "../../core/ids.ts";
 import type { CarriedMemory } from "../../core/item/commands.ts";
 import { kindRank } from "../../core/item/kind.ts";
 import { limit } from "../../core/limit.ts";
-import { isOfProject, memoryLine, type CarriedEntry } from "../../core/memory/choice.ts";
+import { memoryLine, type CarriedEntry } from "../../core/memory/choice.ts";
 import { present } from "../../core/present.ts";
 import type { LoadedDocument, OpenOptions } from "../../core/session/commands.ts";
 import type { Deps } from "../deps.ts";
@@ -101,18 +101,12 @@ export async function carriedInProject(
   const { items: own, upTo: projectUpTo } = await projectEntries(deps, project);
   const carried = await carriedFor(deps, asked);
   if (own.length === 0) return carried;
-  const others = (carried?.items ?? []).filter((one) => !isOfProject(own, one));
-  const twice = (carried?.items.length ?? 0) - others.length;
   const tokens = own.reduce((sum, entry) => sum + roughTokens(memoryLine(entry)), 0);
   return {
     ...carried,
     projectUpTo,
-    items: [...own, ...others],
-    tokens:
-      tokens +
-      (twice === 0
-        ? (carried?.tokens ?? 0)
-        : others.reduce((sum, one) => sum + roughTokens(memoryLine(one)), 0)),
+    items: [...own, ...(carried?.items ?? [])],
+    tokens: tokens + (carried?.tokens ?? 0),
   };
 }
 

@@ -6,7 +6,7 @@ import type { Planning } from "../../core/context/plan.ts";
 import type { Settings } from "../../core/context/part.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { CarriedMemory } from "../../core/item/commands.ts";
-import { isOfProject, memoryLine, type CarriedEntry } from "../../core/memory/choice.ts";
+import { memoryLine } from "../../core/memory/choice.ts";
 import { roughTokens } from "../../core/context/token-count.ts";
 import { present } from "../../core/present.ts";
 import type { State } from "../../core/state.ts";
@@ -70,19 +70,6 @@ export async function bringIn(
   };
 }
 
-/** The items of its project that the session carries. */
-async function carriedOfProject(deps: Deps, session: SessionId, { mind, standing }: State) {
-  if (standing.project === null) return [];
-  const found: Pick<CarriedEntry, "scope" | "kind" | "key" | "value">[] = [];
-  for (const { seq } of mind.memory) {
-    const event = await readOne(deps, session, seq);
-    if (event?.type !== "memory.carried") continue;
-    for (const { scope, kind, key, value } of event.content?.items ?? [])
-      if (scope === "project") found.push({ scope, kind, key, value });
-  }
-  return found;
-}
-
 /** Both in one record, which also keeps how far each was looked at. */
 async function besideProject(
   deps: Deps,
@@ -101,11 +88,7 @@ async function besideProject(
   const { upTo, workspace, projectUpTo, off } = before;
   const kept = access === null ? present({ upTo, workspace, off }) : {};
   const looked = access === null ? kept : { upTo: access.last.upTo, workspace: deps.store.workspace };
-  const known = await carriedOfProject(deps, session, state);
-  const news = ofProject?.items ?? [];
-  // What the project says too is carried once.
-  const others = (ofMemory?.items ?? []).filter((one) => !isOfProject([...news, ...known], one));
-  const items = [...news, ...others];
+  const items = [...(ofProject?.items ?? []), ...(ofMemory?.items ?? [])];
   const withdrawn = [...(ofProject?.withdrawn ?? []), ...(ofMemory?.withdrawn ?? [])];
   return {
     ...present({ projectUpTo }),

@@ -2,7 +2,7 @@
 import { seqsIn } from "../../core/context/planned.ts";
 import type { LogId, SessionId } from "../../core/ids.ts";
 import type { CarriedMemory } from "../../core/item/commands.ts";
-import { isOfProject, carriedValue, isOwn, whoseIn, type CarriedEntry } from "../../core/memory/choice.ts";
+import { carriedValue, isOwn, whoseIn, type CarriedEntry } from "../../core/memory/choice.ts";
 import type { MemoryRef } from "../../core/memory/name.ts";
 import { nameInSession } from "../../core/memory/news.ts";
 import { present } from "../../core/present.ts";
@@ -81,11 +81,6 @@ export async function relevantMemory(
     const { scope, kind, key, origin } = entry;
     const value = carriedValue(entry, stored);
     const known = names.get(nameInSession(entry));
-    // What the project says too is carried once.
-    const twin = names.get(nameInSession({ scope: "project", kind, key }))?.digest;
-    const asProject = { scope, kind, key, value, why: "" };
-    if (twin === deps.world.digest("", JSON.stringify(stored)) || isOfProject(news?.items ?? [], asProject))
-      return [];
     const place = known?.digest === deps.world.digest("", JSON.stringify(value)) ? known : null;
     if (place !== null && isShown(place)) return [];
     const on = one.words.length === 0 ? "near in meaning" : `on ${one.words.slice(0, 3).join(", ")}`;

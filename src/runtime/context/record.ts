@@ -1,9 +1,7 @@
 /** Records items: of a kind that is known, and where it is pinned, with a value for which there is room. */
 import type { CommandOf } from "../../core/command.ts";
-import { SkeinError } from "../../core/error.ts";
-import { isProjectId, type SessionId } from "../../core/ids.ts";
+import type { SessionId } from "../../core/ids.ts";
 import type { ItemStatus } from "../../core/item/kind.ts";
-import { decideProject } from "../../core/project/project.ts";
 import type { State } from "../../core/state.ts";
 import type { Deps } from "../deps.ts";
 import { checkItemKind, type NamedValue } from "../workspace/item-kind.ts";
@@ -19,8 +17,6 @@ export interface RecordOptions {
   readonly confidence?: number;
   /** What speaks for a hypothesis or a finding: texts, or pointers such as `4x8kz1@12`. */
   readonly evidence?: readonly string[];
-  /** Also in the session's project: all its sessions get it. */
-  readonly scope?: "project";
 }
 
 /** Records an item, if its kind is known and its value matches. */
@@ -32,31 +28,8 @@ export async function recordItem(
 ): ReturnType<Deps["writer"]["change"]> {
   const build = async (state: State): Promise<CommandOf<"record">> => {
     await checkItemKind(deps, session, state, item);
-    if (more.scope === "project") await checkProject(deps, state, item);
     const room = await pinnedRoomFor(deps, session, state, { ...item, ...more });
     return { do: "record", ...item, ...more, ...room };
   };
   return deps.writer.change(session, build, { actor: deps.actor, key: once });
-}
-
-/** An item that the project itself would refuse is not recorded in the session alone. */
-async function checkProject(deps: Deps, { standing }: State, item: NamedValue): Promise<void> {
-  const { projects, store, actor } = deps;
-  const { project } = standing;
-  const isHere = project !== null && isProjectId(project) && (await store.head(project)) !== undefined;
-  if (!isHere) {
-    throw new SkeinError("refused", "record: scope: the session belongs to no project of this store", {
-      hint: '"skein open --project ID" opens a session in one',
-    });
-  }
-  const { state } = await projects.read(project);
-  if (state.status !== "open") {
-    throw new SkeinError("refused", `record: scope: the project is ${state.status}`, {
-      hint: `reopen it first: "skein project reopen ${project}"`,
-    });
-  }
-  const decision = decideProject(state, { do: "record", ...item }, actor);
-  if (decision.ok) return;
-  const { code, message, hint } = decision.refusal;
-  throw new SkeinError(code, message, hint === undefined ? {} : { hint });
 }

@@ -36,23 +36,11 @@ function shareOf(
   beside: WorkspaceEffects | null | undefined,
   actor: string,
 ): { parts: Part[]; blobs: SealedDrafts["blobs"] } {
-  const parts: Part[] = [];
-  const blobs: SealedDrafts["blobs"][number][] = [];
-  if (beside === null || beside === undefined) return { parts, blobs };
-  if (beside.events.length > 0) {
-    const sealed = seal(world, beside.events, { actor, key: null });
-    const { headSeq: seq, headHash: hash } = beside;
-    const expect = seq === 0 ? "absent" : hash === undefined ? { seq } : { seq, hash };
-    parts.push({ session: beside.log ?? store.workspace, expect, drafts: sealed.drafts });
-    blobs.push(...sealed.blobs);
-  }
-  if (beside.ofProject !== undefined) {
-    const { project, events } = beside.ofProject;
-    const sealed = seal(world, events, { actor, key: null });
-    parts.push({ session: project, expect: "exists", drafts: sealed.drafts });
-    blobs.push(...sealed.blobs);
-  }
-  return { parts, blobs };
+  if (beside === null || beside === undefined || beside.events.length === 0) return { parts: [], blobs: [] };
+  const { drafts, blobs } = seal(world, beside.events, { actor, key: null });
+  const { headSeq: seq, headHash: hash } = beside;
+  const expect = seq === 0 ? "absent" : hash === undefined ? { seq } : { seq, hash };
+  return { parts: [{ session: beside.log ?? store.workspace, expect, drafts }], blobs };
 }
 
 /**

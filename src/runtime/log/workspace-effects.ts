@@ -19,8 +19,6 @@ export interface WorkspaceEffects {
   readonly headHash?: string;
   /** Empty: the append is of the session alone. */
   readonly events: readonly DraftEvent[];
-  /** Records for the log of the session's project, in the same append, whatever its head is. */
-  readonly ofProject?: { readonly project: ProjectId; readonly events: readonly DraftEvent[] };
   /** Called once it is written. */
   readonly after?: () => Promise<void>;
 }

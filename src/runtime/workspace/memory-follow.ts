@@ -9,7 +9,6 @@ import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import {
   defaultPromotion,
-  personPromotion,
   isRuled,
   type Memory,
   followedBy,
@@ -31,7 +30,6 @@ import type { Deps } from "../deps.ts";
 import { doubtAt, doubtIn } from "./item-trust.ts";
 import { writeWorkspace } from "../log/workspace-log.ts";
 import { isDefined } from "./agents.ts";
-import { projectDrafts } from "./project-follow.ts";
 import { agentOf } from "./session-agent.ts";
 
 /**
@@ -48,9 +46,7 @@ async function besideItems(deps: Deps, change: AlsoChange): Promise<WorkspaceEff
   const { session, state, drafts } = change;
   const items = drafts.filter(isOfItem);
   const stated = await rulesOf(deps, session, state);
-  const isDefault = stated === null && !(await isWithoutMemory(deps, session, state));
-  const byDefault = state.standing.agent === null ? personPromotion : defaultPromotion;
-  const rules = stated ?? (isDefault ? byDefault : []);
+  const rules = stated ?? defaultPromotion;
   const owners = rules.length === 0 ? noOwners : await ownersOf(deps, session, state);
   const folded = await deps.memory.fold().catch(ifDamaged);
   if (folded === undefined) return null;
@@ -58,30 +54,18 @@ async function besideItems(deps: Deps, change: AlsoChange): Promise<WorkspaceEff
   const named = items.map(({ body }) => body as NamedEntry);
   const doubtOf = await doubtIn(deps, change, ({ body }) => {
     const { kind, key } = body as NamedEntry;
-    // Of any kind: the project may have it because a person recorded it there.
-    if (state.standing.project !== null) return true;
     return rules.some((rule) => isRuled(rule, kind, key)) || hasEntries(memory, session, kind, key);
   });
-  const ofProject = await projectDrafts(deps, change, { isDefault, doubtOf });
   const given = { session, firstSeq: state.seq + 1, drafts, rules, owners, doubtOf };
   const events = await withoutRepeats(deps, memory, memoryDrafts(memory, given));
   const room = limit.appendRecordsMax - drafts.length;
-  if (events.length > 0 && events.length <= room) return { ...head, events, ...ofProject };
+  if (events.length > 0 && events.length <= room) return { ...head, events };
   const after = async (): Promise<void> => {
     if (events.length > room) await writeRest(deps, given);
     const now = (await deps.store.head(deps.store.workspace))?.seq ?? 0;
     if (now !== head.headSeq) await mend(deps, session, named);
   };
-  return { ...head, events: events.slice(0, room), after, ...ofProject };
-}
-
-/** A session that was opened without memory. */
-async function isWithoutMemory({ store }: Deps, session: SessionId, { mind }: State): Promise<boolean> {
-  const seq = mind.memory.at(-1)?.seq;
-  if (seq === undefined) return false;
-  const place = { fromSeq: seq, toSeq: seq, limit: 1, contents: false };
-  const [record] = await store.read(session, place);
-  return record !== undefined && (JSON.parse(record.body) as { readonly off?: boolean }).off === true;
+  return { ...head, events: events.slice(0, room), after };
 }
 
 const hasEntries = (memory: Memory, session: string, kind: string, key: string): boolean =>
@@ -202,8 +186,7 @@ async function rulesOf(deps: Deps, session: SessionId, state: State): Promise<re
   const { agent, fork, labels } = state.standing;
   // What a replay records again is not new.
   const isReplay = fork !== null && labels.has("replay");
-  if (isReplay) return [];
-  if (agent === null) return fork === null ? null : [];
+  if (agent === null || isReplay) return [];
   const kept = deps.shared.memoryRules;
   const place = `${session}@${agent.seq}`;
   const known = kept.get(place);

@@ -45,7 +45,7 @@ test("inherited items that are not settled are handed on, with their own pointer
   await third.retract("decision", "cache");
   const { text } = await handoffIn(await engine.open({ from: third.id }));
   assert.ok(text.includes(`\n- ${pointer(first, 4)} docs: Write docs\n`), text);
-  assert.ok(text.includes(`\n- ${pointer(third, 5)} storage: PostgreSQL\n`), text);
+  assert.ok(text.includes(`\n- ${pointer(third, 4)} storage: PostgreSQL\n`), text);
   assert.doesNotMatch(text, /SQLite|Redis|Write tests/);
 
   // A fresh start takes nothing over.

@@ -378,7 +378,7 @@ test("a fork and a merge say in their handoff where they come from", async () =>
   const { text } = await fork.handoff();
   assert.ok(text.includes(`${pointer(fork, 3)} It is a fork of ${root.id}@2.`), text);
   assert.ok(text.includes(`${pointer(fork, 3)} Try PostgreSQL`));
-  assert.ok(text.includes(`${pointer(fork, 5)} storage: PostgreSQL`) && !text.includes("SQLite\n"));
+  assert.ok(text.includes(`${pointer(fork, 4)} storage: PostgreSQL`) && !text.includes("SQLite\n"));
   await root.merge({ from: fork.id });
   const merged = (await root.handoff()).text;
   assert.match(merged, new RegExp(`@\\d+\\] It took over what ${fork.id} knew up to \\d+\\.`));

@@ -115,7 +115,7 @@ suite("the default", () => {
     await engine.addAgent({ ...writer, name: "silent", memory: { promote: [] } });
     const silent = await engine.open({ objective: "Be silent", agent: "silent" });
     await silent.record("constraint", "quiet", "Say nothing");
-    const plain = await engine.open({ objective: "No agent", memory: false });
+    const plain = await engine.open({ objective: "No agent" });
     await plain.record("constraint", "quiet", "Say nothing");
     const session = await engine.open({ objective: "Read", agent: "writer" });
     const fork = await session.fork({ objective: "What if?" });

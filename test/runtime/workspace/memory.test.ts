@@ -28,12 +28,12 @@ suite("by hand", () => {
     await using place = inMemory();
     const { engine, store } = place;
     const first = await engine.open({ objective: "Set up payroll" });
-    const { seq } = await first.record("fact", "base-rate", 4.1, { because: "the council said so" });
-    const entry = await first.promote("fact", "base-rate", { scope: "workspace" });
+    const { seq } = await first.record("decision", "base-rate", 4.1, { because: "the council said so" });
+    const entry = await first.promote("decision", "base-rate", { scope: "workspace" });
     assert.deepEqual(entry, {
       scope: "workspace",
       owner: null,
-      kind: "fact",
+      kind: "decision",
       key: "base-rate",
       seq: 1,
       at: entry.at,
@@ -54,7 +54,7 @@ suite("by hand", () => {
       items: [
         {
           scope: "workspace",
-          kind: "fact",
+          kind: "decision",
           key: "base-rate",
           value: 4.1,
           why: "the workspace's, on base, rate",
@@ -63,7 +63,7 @@ suite("by hand", () => {
       ],
     });
     const { parts } = await next.context();
-    assert.ok(JSON.stringify(parts).includes("fact base-rate: 4.1 (the workspace's, on base, rate)"));
+    assert.ok(JSON.stringify(parts).includes("decision base-rate: 4.1 (the workspace's, on base, rate)"));
     const other = await engine.open({ objective: "Water the plants" });
     assert.equal(await carriedBy(other), undefined, "what is not relevant leaves no event");
     const without = await engine.open({ objective: "Raise the base rate in May", memory: false });

@@ -195,7 +195,6 @@ export const table: Readonly<Record<string, Row>> = {
   "project/projects.test.ts": but({
     "a wrong id, an unknown project and a wrong option are refused by name": worded,
     "changes of several engines at once are all written, each once": "acts as another actor in its process",
-    "moving the whole store is refused while it has projects": "moves to an open store",
   }),
   "workspace/memory-default.test.ts": driven,
   "workspace/memory-news.test.ts": driven,

@@ -12,8 +12,8 @@ import { verbNames } from "../../src/cli/command/verbs.ts";
 import { makeModules, publicNames } from "./closure.ts";
 import { root } from "./source.ts";
 
-/** All files together, compressed, in the package: 166 files take 1.21 MB, 330 KB of it search. */
-const packedBytesMax = 1_400_000;
+/** All files together, compressed, in the package: 184 files take 1.46 MB, search included. */
+const packedBytesMax = 1_600_000;
 
 suite("the docs site", () => {
   let site: BuiltSite;

@@ -66,6 +66,10 @@ suite("what the page shows", { skip }, () => {
     const { page, context } = shown;
     await shown.follows();
     await page.getByText("Note that light is far.", { exact: true }).waitFor();
+    // Views load one after the other while the page rests; offline, only those that have arrived are there.
+    await page.waitForFunction(() =>
+      performance.getEntriesByType("resource").some(({ name }) => /\/memory-[^/]*\.js$/.test(name)),
+    );
     await context.setOffline(true);
     await messageOf(page).fill("Note that light is near.");
     await messageOf(page).press("Enter");

@@ -41,7 +41,7 @@ test("a whole store moves, and the report lists moved, verified and remaining se
   await other.close();
   const [report] = await skein.look("migrate", "--all", "--to", to);
   const { ms: _, workspace: __, carried: ___, ...counts } = report!;
-  const none = { copied: 0, elsewhere: 0, left: [], blobs: 0, stopped: false, dryRun: false };
+  const none = { copied: 0, elsewhere: 0, left: [], blobs: 0, projects: 0, stopped: false, dryRun: false };
   // The lease was taken and given back: two records more.
   assert.deepEqual(counts, { ...none, moved: 1, before: 4, records: 24, verified: 24 });
   const verified = await skein.here("verify", "--all", "--store", to);

@@ -112,6 +112,8 @@ async function fill(store: Store): Promise<Engine> {
   await session.record("fact", "timeout", "5 min");
   await session.record("task", "ask-users", "Ask three of them");
   await session.record("decision", "use-wal", true, { because: "readers do not block" });
+  const { project } = await engine.openProject({ objective: "Move the shop" });
+  await engine.open({ objective: "Write the adapter", project });
   const fork = await session.fork({ name: "another way" });
   await fork.record("fact", "timeout", "30 min");
   const events: readonly DraftEvent[] = [

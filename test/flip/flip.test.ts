@@ -42,8 +42,9 @@ const opens = (path: string) => sqliteStore({ path, world: madeWorld(), workspac
 /** Nothing of these logs was erased, so they say nothing else. */
 const nothingErased = { ...samples["content.erased"], body: { ranges: [], records: 0, bytes: 0 } };
 
-/** The store has no agents: a fork of a session whose agent is not known is refused. */
-const amendedAlone = { ...samples["session.amended"], body: {} };
+/** A fork of a session whose agent is not known is refused: the one that these logs pin is whole. */
+const pinned = { content: { definition: { name: "payroll", instructions: "Be exact." } } };
+const { agent: _, version: __, digest: ___, ...amendedBody } = samples["session.amended"].body;
 
 /** Everything that a log may hold, and fills its header. */
 const everything = (round: number) => [
@@ -52,7 +53,8 @@ const everything = (round: number) => [
     .map((type) => ({
       type,
       ...(type === "content.erased" ? nothingErased : samples[type]),
-      ...(type === "session.amended" ? amendedAlone : {}),
+      ...(type === "session.amended" ? { body: amendedBody } : {}),
+      ...(type === "agent.pinned" ? pinned : {}),
       turn: round + 1,
       cause: 1,
     })),

@@ -46,7 +46,8 @@ test("every verb of the command line is an operation, or names its replacement",
   assert.deepEqual(unknown, [], "commands of src/call/local.ts without an operation");
   const made = new Set(Object.values(commands).flatMap((lines) => lines.map((line) => line.split(" ")[0])));
   const missing = verbs.filter((verb) => {
-    const named = [`engine.${verb}`, `session.${verb}`].some((id) =>
+    const call = verb.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+    const named = [`engine.${call}`, `session.${call}`].some((id) =>
       operationIds.includes(id as OperationId),
     );
     return !named && !made.has(verb) && localVerbs[verb] === undefined;

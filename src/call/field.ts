@@ -39,7 +39,9 @@ export const Scope = z.enum(["agent", "user", "workspace"]);
 /** Any JSON. */
 export const Value = z.unknown();
 /** A position, or the name of a checkpoint. */
-export const Place = z.union([Seq, Key]);
+export const Place = z.union([Seq, Key], {
+  error: "expected a position, a time with a zone or the name of a checkpoint",
+});
 
 /** Parameters that mean the same everywhere. */
 export const reason = Reason.describe("the reason; it is kept in the log").exactOptional();

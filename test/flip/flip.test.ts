@@ -58,7 +58,7 @@ const everything = (round: number) => [
       turn: round + 1,
       cause: 1,
     })),
-  ...[1, 2, 3, 4, 5, 6].map((number) => ({
+  ...[1, 2, 3, 4, 5, 6, 7, 8, 9].map((number) => ({
     type: "x.note",
     body: { round, number },
     content: `grüße 😀 ${round}`,

@@ -22,7 +22,7 @@ import type { Deps } from "../deps.ts";
 import { madeBefore, requestDeps } from "../log/request-scope.ts";
 import { readBindings } from "../read/bindings.ts";
 import { readEvents } from "../read/event-reader.ts";
-import { headOf } from "../read/position.ts";
+import { headOf, positionIn } from "../read/position.ts";
 import { checkSession, type CheckRow } from "./session-checks.ts";
 
 /** Options of `session.explore`. */
@@ -148,7 +148,7 @@ async function positionOf(
   { alternatives, atSeq }: ExploreOptions,
   id: string,
 ): Promise<number> {
-  if (atSeq !== undefined) return atSeq;
+  if (atSeq !== undefined) return positionIn(deps, session, atSeq);
   for (const number of alternatives.keys()) {
     const made = await madeBefore(scopeOf({ deps, session, id }, `fork ${number + 1}`));
     if (made === null) continue;

@@ -42,8 +42,8 @@ export async function fire(
     ...present({ was, detail, count, last }),
   };
   const key = once === undefined ? undefined : causeKey(deps, trigger, once);
-  const reaction = await (await import("./react.ts")).reactionTo(deps, session, trigger, cause);
   try {
+    const reaction = await (await import("./react.ts")).reactionTo(deps, session, trigger, cause);
     await deps.writer.change(session, { ...command, ...reaction }, { actor: "system", key });
   } catch (error) {
     if (!(error instanceof SkeinError) || !["conflict", "not-found", "refused"].includes(error.code))

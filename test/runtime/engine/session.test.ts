@@ -28,7 +28,7 @@ const noCost = {
 
 const smart = { zone: "smart", zoneCauses: [], zoneActions: [] };
 
-const nothingSet = { checks: [], contracts: [] };
+const nothingSet = { checks: [], contracts: [], stale: {} };
 
 test("a state shows the session with its existing contents", async () => {
   await using place = inMemory();

@@ -194,7 +194,7 @@ test("an invalid field is reported by name, with a hint", async () => {
   assert.deepEqual([wrong.status, wrong.headers.get("allow")], [405, "GET, HEAD"]);
   const form = await place.fetch(`${path}/state`, { headers: { accept: "text/html" } });
   assert.equal(form.status, 406);
-  const query = await place.fetch(`${path}/state?atSeq=x`);
+  const query = await place.fetch(`${path}/state?atSeq=1.5`);
   assert.deepEqual(((await query.json()) as Problem).field, "atSeq");
   const early = await place.fetch(`${path}/events?fromSeq=0`);
   assert.equal(((await early.json()) as Problem).detail, "events: fromSeq: expected at least 1, got 0");

@@ -130,7 +130,9 @@ test("what each row says undoes it", async () => {
   const page = readFileSync(join(root, "docs/undo.md"), "utf8");
   await using engine = await openEngine({ store: "memory:" });
   for (const [name, [done, undone]] of Object.entries(rows)) {
-    assert.ok(page.includes(`| ${name} |`), `docs/undo.md has no row ${name}`);
+    const isIn = (row: string): boolean => page.includes(`| ${row} |`);
+    // What is tried together may be one row of the page, or one each.
+    assert.ok(isIn(name) || name.split(/[;,] /).every(isIn), `docs/undo.md has no row ${name}`);
     const session = await engine.open({ objective: "Undo", name: "first", model });
     await session.record("fact", "x", 1);
     const before = await seen(engine, session);

@@ -63,7 +63,7 @@ test("a store of any older layout keeps its records, which can be packed", async
     ["0.2.0", 2],
     ["0.3.0", 3],
     ["0.4.0", 3],
-    ["0.5.0", 6],
+    ["0.5.0", 7],
   ] as const) {
     const { path, remove } = newPath();
     try {
